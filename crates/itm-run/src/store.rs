@@ -77,10 +77,9 @@ impl Store {
         make_folders(&*self.disk, &self.folder)?;
         let mut values = vec![0.0; images * texts];
         for texts_of in ranges(texts, images) {
-            let shard = Shard { store: self, texts: texts_of.clone() };
-            let columns = match shard.read(&mut tell)? {
+            let columns = match self.read(&texts_of, &mut tell)? {
                 Some(columns) => columns,
-                None => shard.write(&scored.block(0..images, texts_of.clone())?)?,
+                None => self.write(&texts_of, &scored.block(0..images, texts_of.clone())?)?,
             };
             for (column, text) in columns.chunks_exact(images).zip(texts_of.clone()) {
                 let cells = values[text..].iter_mut().step_by(texts);
@@ -90,12 +89,72 @@ impl Store {
         }
         ScoreMatrix::new(images, texts, values)
     }
-}
 
-/// The scores of some texts.
-struct Shard<'a> {
-    store: &'a Store,
-    texts: Range<usize>,
+    /// The file of the scores of some texts.
+    fn path(&self, texts: &Range<usize>) -> PathBuf {
+        self.folder.join(format!("texts-{:06}.safetensors", texts.start))
+    }
+
+    /// The scores of some texts, text after text; `None` if the file does not exist or is damaged.
+    ///
+    /// # Errors
+    /// If the file has other scores, or if the system refuses to read it.
+    fn read(&self, texts: &Range<usize>, tell: &mut impl FnMut(&str)) -> Result<Option<Vec<f32>>> {
+        let path = self.path(texts);
+        if !path.try_exists().map_err(Error::io(&path))? {
+            return Ok(None);
+        }
+        let bytes = files::read(&path, u64::MAX)?;
+        let opened = open(&bytes);
+        opened.iter().try_for_each(|(header, _)| self.check(texts, header))?;
+        let is_whole = |(header, data): &(ShardHeader, TensorView<'_>)| {
+            let shape = [texts.len(), self.identity.shape[1]];
+            let fits = data.shape() == shape && data.dtype() == Dtype::F32;
+            fits && sha256_hex(data.data()) == header.sha256
+        };
+        let whole = opened.filter(is_whole).map(|(_, data)| decoded(data.data()));
+        if whole.is_none() {
+            tell(&format!("{} is damaged: its texts are scored again", path.display()));
+        }
+        Ok(whole)
+    }
+
+    /// Refuses scores with another identity or of other texts.
+    fn check(&self, texts: &Range<usize>, header: &ShardHeader) -> Result<()> {
+        let value = |of: &Identity| serde_json::to_value(of).expect("strings and numbers");
+        let (expected, got) = (value(&self.identity), value(&header.of));
+        let keys = expected.as_object().expect("a struct").keys();
+        let range = json!([texts.start, texts.end]);
+        let range = ("texts".to_owned(), range, json!(header.texts));
+        let pairs = keys.map(|key| (key.clone(), expected[key].clone(), got[key].clone()));
+        let other = pairs.chain([range]).find(|(_, expected, got)| expected != got);
+        other.map_or(Ok(()), |(key, expected, got)| {
+            Err(Error::invalid(format!("{}, {key}", self.path(texts).display()), expected, got))
+        })
+    }
+
+    /// Writes the scores of all images with these texts. Returns the scores as they will be read.
+    ///
+    /// # Errors
+    /// If the scores cannot be written.
+    fn write(&self, texts: &Range<usize>, block: &ScoreMatrix) -> Result<Vec<f32>> {
+        let shape = [texts.len(), self.identity.shape[1]];
+        let of_text = |text| (0..shape[1]).map(move |image| block.row(image)[text]);
+        let data: Vec<u8> = (0..shape[0]).flat_map(of_text).flat_map(f32::to_le_bytes).collect();
+        let header = ShardHeader {
+            of: self.identity.clone(),
+            texts: [texts.start, texts.end],
+            sha256: sha256_hex(&data),
+        };
+        let header = serde_json::to_string(&header).expect("strings and numbers");
+        let view =
+            TensorView::new(Dtype::F32, shape.to_vec(), &data).expect("as many bytes as scores");
+        let metadata = HashMap::from([(HEADER.to_owned(), header)]);
+        let file = safetensors::serialize([(TENSOR, view)], Some(metadata))
+            .expect("one tensor of a known size");
+        replace(&*self.disk, &self.path(texts), &file)?;
+        Ok(decoded(&data))
+    }
 }
 
 /// What a file says about itself.
@@ -107,76 +166,6 @@ struct ShardHeader {
     texts: [usize; 2],
     /// SHA-256 of the scores' bytes.
     sha256: String,
-}
-
-impl Shard<'_> {
-    fn path(&self) -> PathBuf {
-        self.store.folder.join(format!("texts-{:06}.safetensors", self.texts.start))
-    }
-
-    fn shape(&self) -> [usize; 2] {
-        [self.texts.len(), self.store.identity.shape[1]]
-    }
-
-    /// The scores, text after text; `None` if the file does not exist or is damaged.
-    ///
-    /// # Errors
-    /// If the file has other scores, or if the system refuses to read it.
-    fn read(&self, tell: &mut impl FnMut(&str)) -> Result<Option<Vec<f32>>> {
-        let path = self.path();
-        if !path.try_exists().map_err(Error::io(&path))? {
-            return Ok(None);
-        }
-        let bytes = files::read(&path, u64::MAX)?;
-        let opened = open(&bytes);
-        opened.iter().try_for_each(|(header, _)| self.check(header))?;
-        let is_whole = |(header, data): &(ShardHeader, TensorView<'_>)| {
-            let fits = data.shape() == self.shape() && data.dtype() == Dtype::F32;
-            fits && sha256_hex(data.data()) == header.sha256
-        };
-        let whole = opened.filter(is_whole).map(|(_, data)| decoded(data.data()));
-        if whole.is_none() {
-            tell(&format!("{} is damaged: its texts are scored again", path.display()));
-        }
-        Ok(whole)
-    }
-
-    /// Refuses scores with another identity or of other texts.
-    fn check(&self, header: &ShardHeader) -> Result<()> {
-        let value = |of: &Identity| serde_json::to_value(of).expect("strings and numbers");
-        let (expected, got) = (value(&self.store.identity), value(&header.of));
-        let keys = expected.as_object().expect("a struct").keys();
-        let texts = json!([self.texts.start, self.texts.end]);
-        let texts = ("texts".to_owned(), texts, json!(header.texts));
-        let pairs = keys.map(|key| (key.clone(), expected[key].clone(), got[key].clone()));
-        let other = pairs.chain([texts]).find(|(_, expected, got)| expected != got);
-        other.map_or(Ok(()), |(key, expected, got)| {
-            Err(Error::invalid(format!("{}, {key}", self.path().display()), expected, got))
-        })
-    }
-
-    /// Writes the scores of all images with these texts. Returns the scores as they will be read.
-    ///
-    /// # Errors
-    /// If the scores cannot be written.
-    fn write(&self, block: &ScoreMatrix) -> Result<Vec<f32>> {
-        let (texts, images) = (self.texts.len(), self.store.identity.shape[1]);
-        let of_text = |text| (0..images).map(move |image| block.row(image)[text]);
-        let data: Vec<u8> = (0..texts).flat_map(of_text).flat_map(f32::to_le_bytes).collect();
-        let header = ShardHeader {
-            of: self.store.identity.clone(),
-            texts: [self.texts.start, self.texts.end],
-            sha256: sha256_hex(&data),
-        };
-        let header = serde_json::to_string(&header).expect("strings and numbers");
-        let view = TensorView::new(Dtype::F32, self.shape().to_vec(), &data)
-            .expect("as many bytes as scores");
-        let metadata = HashMap::from([(HEADER.to_owned(), header)]);
-        let file = safetensors::serialize([(TENSOR, view)], Some(metadata))
-            .expect("one tensor of a known size");
-        replace(&*self.store.disk, &self.path(), &file)?;
-        Ok(decoded(&data))
-    }
 }
 
 /// The header and the scores of a file; `None` if the file is damaged.
