@@ -276,7 +276,7 @@ pub(crate) struct EmbedArgs {
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Only part i of n, as image/0000i.npy and so on.
-    #[arg(long, value_name = "I/N")]
+    #[arg(long, value_name = "I/N", value_parser = Shard::read)]
     pub shard: Option<Shard>,
     /// `f32`, or `bf16` as in `reproduce`.
     #[arg(long, value_parser = precision, default_value = "f32")]
@@ -405,29 +405,20 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    /// The items of this part.
-    #[cfg(feature = "published")]
-    pub(crate) fn part(self, items: usize) -> std::ops::Range<usize> {
-        let end = |number: usize| (number as u128 * items as u128 / self.of as u128) as usize;
-        end(self.number - 1)..end(self.number)
-    }
-}
-
-impl std::fmt::Display for Shard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.number, self.of)
-    }
-}
-
-impl std::str::FromStr for Shard {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    /// `I/N`.
+    pub(crate) fn read(text: &str) -> Result<Self, &'static str> {
         let shard = text.split_once('/').and_then(|(number, of)| {
             Some(Self { number: number.parse().ok()?, of: of.parse().ok()? })
         });
         let fits = |shard: &Self| (1..=shard.of).contains(&shard.number) && shard.of <= 99_999;
         shard.filter(fits).ok_or("expected I/N with 1 ≤ I ≤ N ≤ 99999")
+    }
+
+    /// The items of this part.
+    #[cfg(feature = "published")]
+    pub(crate) fn part(self, items: usize) -> std::ops::Range<usize> {
+        let end = |number: usize| (number as u128 * items as u128 / self.of as u128) as usize;
+        end(self.number - 1)..end(self.number)
     }
 }
 

@@ -92,7 +92,7 @@ fn identity(args: &EmbedArgs, embedder: &Embedder, pictures: Option<&str>) -> Re
         "captions": args.captions.as_deref().map(sha256_of).transpose()?,
         "backend": args.backend,
         "batch": args.batch,
-        "shard": args.shard.map(|shard| shard.to_string()),
+        "shard": args.shard.map(|shard| format!("{}/{}", shard.number, shard.of)),
         "skip_bad": args.skip_bad,
         "upright": args.upright,
         "patches": args.patches,

@@ -106,20 +106,19 @@ fn images_of(pairs: &Pairs, captions: &[usize]) -> Vec<usize> {
 }
 
 #[cfg(test)]
-impl<'a> Inputs<'a> {
-    /// The same items for all splits, with or without a truth.
-    pub(crate) fn of_items(items: Items<'a>, truth: Option<&'a Relevance>) -> Self {
-        Self { items: Splits { train: items, val: items, test: items }, pictures: None, truth }
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use itm_core::data::RegionTransform;
 
     use super::*;
     use crate::encoded;
     use crate::tests;
+
+    impl<'a> Inputs<'a> {
+        /// The same items for all splits, with or without a truth.
+        pub(crate) fn of_items(items: Items<'a>, truth: Option<&'a Relevance>) -> Self {
+            Self { items: Splits { train: items, val: items, test: items }, pictures: None, truth }
+        }
+    }
 
     /// A step and a split give the regions of the named images, transformed as the target says.
     #[test]
