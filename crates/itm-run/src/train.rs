@@ -44,15 +44,6 @@ impl Course {
     }
 }
 
-/// What the weights are before the first step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Start {
-    /// Random weights, which are not evaluated.
-    Random,
-    /// Weights that are good already: validation judges them too, and they are kept if no epoch is better.
-    Ready,
-}
-
 /// What happens to an epoch's captions that do not fill a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastBatch {
@@ -67,8 +58,9 @@ pub enum LastBatch {
 pub(crate) struct Plan {
     /// Epochs and batches.
     pub course: Course,
-    /// What the weights are before the first step.
-    pub start: Start,
+    /// Whether the weights are good before the first step: validation judges them too, and they are kept if no epoch is better. Random
+    /// weights are not evaluated.
+    pub ready: bool,
     /// Captions in the training split.
     pub captions: usize,
     /// Seed of the run.
@@ -115,7 +107,7 @@ impl Plan {
     /// random.
     pub(crate) fn check(&self) -> Result<()> {
         let Course { epochs, updates, batch, last, .. } = self.course;
-        if self.start == Start::Random {
+        if !self.ready {
             let expected = "at least 1, or published weights, weights of another row or a closed form to begin with";
             for (key, length) in [("train.epochs", Some(epochs)), ("train.updates", updates)] {
                 Error::unless(length != Some(0), key, expected, 0)?;
@@ -266,7 +258,7 @@ impl Training<'_, '_> {
         self.method.keep_states(self.states);
         let mut log = Log::open(checkpoints.disk.clone(), log, at.log_bytes)?;
         checkpoints.prune::<Progress>(at.step as u64, KEPT)?; // what a kill left behind
-        if plan.start == Start::Ready && at.best.is_none() {
+        if plan.ready && at.best.is_none() {
             self.validate(&mut at, &mut log)?;
             self.save(&mut at, &mut log)?;
         }

@@ -9,7 +9,7 @@ use crate::config::{Config, ImageFeatures};
 use crate::encoded::{Captions, Reading};
 use crate::methods::{self, Facts, Recipe, Sees};
 use crate::source::Source;
-use crate::train::{Plan, Start};
+use crate::train::Plan;
 
 /// Reads a row, and refuses it if its configuration is wrong or does not fit the data.
 pub(super) fn read(
@@ -71,10 +71,9 @@ impl Run {
     pub(crate) fn plan(&self, row: &str, seed: u64) -> Plan {
         let (facts, target) = (self.facts(row), &self.config.target);
         let good = facts.published || facts.start.is_some() || self.config.from(row).is_some();
-        let ready = good && !facts.new_heads;
         Plan {
             course: facts.course,
-            start: if ready { Start::Ready } else { Start::Random },
+            ready: good && !facts.new_heads,
             captions: self.source.dataset.train.pairs.texts(),
             seed,
             checkpoint_steps: target.checkpoint_steps,

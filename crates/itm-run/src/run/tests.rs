@@ -216,10 +216,9 @@ fn more_devices_than_parts_are_refused() {
 /// that have learnt nothing.
 #[test]
 fn a_start_with_new_heads_is_not_kept() {
-    use crate::train::Start::{Random, Ready};
     let run = tests::small_run("tags-dc-scenes");
-    let starts = ["TAGS", "TAGS-DC", "w/ paper's filter"].map(|row| run.plan(row, 0).start);
-    assert_eq!(starts, [Ready, Random, Random]);
+    let starts = ["TAGS", "TAGS-DC", "w/ paper's filter"].map(|row| run.plan(row, 0).ready);
+    assert_eq!(starts, [true, false, false]);
 }
 
 /// Changes of `fne-scenes-vit`: small pictures, and only the last block learns.

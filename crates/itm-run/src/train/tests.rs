@@ -16,7 +16,7 @@ const COURSE: Course = Course::of_epochs(3, 4, LastBatch::Dropped);
 
 const PLAN: Plan = Plan {
     course: COURSE,
-    start: Start::Random,
+    ready: false,
     captions: 23,
     seed: 7,
     checkpoint_steps: 2,
@@ -198,7 +198,7 @@ fn the_first_best_epoch_is_restored() {
 /// The toy's scores before the first step are perfect, so no epoch is better. A kill after any step changes nothing.
 #[test]
 fn a_ready_start_is_a_candidate() {
-    let plan = Plan { start: Start::Ready, ..PLAN };
+    let plan = Plan { ready: true, ..PLAN };
     let dir = tempfile::tempdir().unwrap();
     let mut toy = Toy { ready: true, ..Toy::default() };
     let progress = trained(&mut toy, &plan, dir.path()).unwrap();
@@ -234,7 +234,7 @@ fn a_row_begins_with_what_another_has_learnt() {
     let begun = || Toy { from: Some(from.clone()), ..Toy::default() };
     let mut expected = Toy::default();
     expected.start_from(&from).unwrap();
-    let plan = |epochs| Plan { course: Course { epochs, ..COURSE }, start: Start::Ready, ..PLAN };
+    let plan = |epochs| Plan { course: Course { epochs, ..COURSE }, ready: true, ..PLAN };
     let dir = tempfile::tempdir().unwrap();
     let mut toy = begun();
     let progress = trained(&mut toy, &plan(0), dir.path()).unwrap();
@@ -261,9 +261,9 @@ fn a_row_begins_with_what_another_has_learnt() {
 
 #[test]
 fn random_weights_are_trained() {
-    let none = |start| Plan { course: Course { epochs: 0, ..COURSE }, start, ..PLAN };
-    none(Start::Ready).check().unwrap();
-    let line = none(Start::Random).check().unwrap_err().to_string();
+    let none = |ready| Plan { course: Course { epochs: 0, ..COURSE }, ready, ..PLAN };
+    none(true).check().unwrap();
+    let line = none(false).check().unwrap_err().to_string();
     let want = "train.epochs: expected at least 1, or published weights, weights of another row or a closed form to begin with, got 0";
     assert_eq!(line, want);
     let none = Plan { course: Course { updates: Some(0), ..COURSE }, ..PLAN };
