@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use image::DynamicImage;
+use indexmap::IndexSet;
 use itm_core::cca::{Cca, CcaOptions, Projection};
 use itm_core::data::{Dataset, Embeddings, Features, SplitData, sha256_hex, upright_image};
 use itm_core::files::{check_below, read, sha256_of};
@@ -134,14 +135,7 @@ fn captioned(
     for (name, line) in names.iter().zip(&list.lines) {
         check_below(&format!("{} line {line}", captions.display()), name)?;
     }
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut distinct: Vec<&str> = vec![];
-    for name in names {
-        places.entry(name).or_insert_with(|| {
-            distinct.push(name);
-            distinct.len() - 1
-        });
-    }
+    let distinct: IndexSet<&String> = names.iter().collect();
     let expected = format_args!("captions of at least {FEWEST} photographs");
     Error::unless(distinct.len() >= FEWEST, captions.display(), expected, distinct.len())?;
     let transform = towers[0].embedder.transform("--model")?;
@@ -164,6 +158,7 @@ fn captioned(
         let part: Vec<&str> = part.iter().map(String::as_str).collect();
         text_rows.extend(towers[1].embedder.sentences(&part)?);
     }
+    let place = |name: &String| distinct.get_index_of(&name);
     let whole = SplitData {
         features: Features::default(),
         embeddings: Embeddings {
@@ -171,9 +166,9 @@ fn captioned(
             texts: Features { dim: towers[1].embedder.text_width(), values: text_rows },
         },
         regions: None,
-        images: distinct.iter().map(|&name| name.to_owned()).collect(),
+        images: distinct.iter().copied().cloned().collect(),
         captions: list.texts.clone(),
-        pairs: Pairs::new(distinct.len(), names.iter().map(|name| places[&**name]).collect())?,
+        pairs: Pairs::new(distinct.len(), names.iter().filter_map(place).collect())?,
     };
     let part = |validation: bool| {
         let mut part = whole.clone();
