@@ -40,18 +40,15 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
 
 /// `tables 1 3 scratch, figure 4`: the values of `--table` and `--figure`.
 fn made(all: &[Exhibit]) -> String {
-    let kind = |name: &str, taken: fn(&Exhibit) -> Option<String>| {
-        let taken: Vec<_> = all.iter().filter_map(taken).collect();
-        match taken.len() {
-            0 => None,
-            1 => Some(format!("{name} {}", taken[0])),
-            _ => Some(format!("{name}s {}", taken.join(" "))),
-        }
+    let (figures, tables): (Vec<_>, Vec<_>) =
+        all.iter().partition(|shown| matches!(shown, Exhibit::Figure(_)));
+    let kind = |(name, shown): (&str, Vec<&Exhibit>)| {
+        let names: Vec<_> = shown.into_iter().map(Exhibit::name).collect();
+        let end = if names.len() == 1 { "" } else { "s" };
+        (!names.is_empty()).then(|| format!("{name}{end} {}", names.join(" ")))
     };
-    let table = |s: &Exhibit| (!matches!(s, Exhibit::Figure(_))).then(|| s.name());
-    let figure = |s: &Exhibit| matches!(s, Exhibit::Figure(_)).then(|| s.name());
-    let kinds = [kind("table", table), kind("figure", figure)];
-    kinds.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let kinds = [("table", tables), ("figure", figures)].into_iter().filter_map(kind);
+    kinds.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
