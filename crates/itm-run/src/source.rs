@@ -79,7 +79,7 @@ pub(crate) struct Thumbnail {
 }
 
 enum Pictures {
-    Scenes(Box<Scenes>),
+    Scenes(Box<Splits<ScenesSplit>>),
     Files(ImageFolder),
 }
 
@@ -92,11 +92,11 @@ impl Source {
         configs: &Path,
     ) -> Result<(Config, Self)> {
         let name = asked.target.dataset;
-        if let (DatasetName::Scenes, Some(folder)) = (name, data) {
-            let expected = "no folder: Scenes are generated";
-            return Err(Error::invalid("--data", expected, format!("`{}`", folder.display())));
-        }
         if name == DatasetName::Scenes {
+            if let Some(folder) = data {
+                let expected = "no folder: Scenes are generated";
+                return Err(Error::invalid("--data", expected, format!("`{}`", folder.display())));
+            }
             return Ok((asked.clone(), Self::scenes(asked)?.first(asked)?));
         }
         let folder = data.map_or_else(|| Path::new("data").join(name.folder()), Path::to_path_buf);
@@ -129,7 +129,9 @@ impl Source {
             Some(_) => scenes.dataset_with_regions(sizes.features),
         };
         dataset.transform_regions(config.target.region_transform)?;
-        let truth = Truth { train: scenes.train.relevance(), test: scenes.test.relevance() };
+        let Scenes { train, val, test, .. } = scenes;
+        let world = Splits { train, val, test };
+        let truth = Truth { train: world.train.relevance(), test: world.test.relevance() };
         Ok(Self {
             dataset,
             truth: Some(truth),
@@ -142,7 +144,7 @@ impl Source {
             vocabulary: None,
             word_vectors: None,
             embeddings: vec![],
-            pictures: Pictures::Scenes(Box::new(scenes)),
+            pictures: Pictures::Scenes(Box::new(world)),
         })
     }
 
@@ -214,8 +216,8 @@ impl Source {
     /// If a picture has no file.
     pub(crate) fn pictures(&self, split: Split) -> Result<Vec<PictureSource>> {
         match &self.pictures {
-            Pictures::Scenes(scenes) => {
-                let split = of_scenes(scenes, split);
+            Pictures::Scenes(world) => {
+                let split = world.of(split);
                 let drawn = (0..split.len()).into_par_iter().map(|i| split.image(i));
                 Ok(drawn.map(|image| PictureSource::Decoded(Arc::new(image))).collect())
             }
@@ -241,17 +243,17 @@ impl Source {
 
     /// The probability that each caption of a split was written for each image; `None` except in the built-in world.
     pub(crate) fn odds(&self, split: Split) -> Option<Result<ScoreMatrix>> {
-        let Pictures::Scenes(scenes) = &self.pictures else { return None };
+        let Pictures::Scenes(world) = &self.pictures else { return None };
         let pairs = &self.part(split).0.pairs; // fewer than the world's if only the first images are evaluated
-        let of_all = of_scenes(scenes, split).posterior();
+        let of_all = world.of(split).posterior();
         Some(of_all.and_then(|all| all.block(0..pairs.images(), 0..pairs.texts())))
     }
 
     /// What each word of a caption refers to in an image of the same split, in order; the caption may belong to another image.
     /// Empty if this truth is not known.
     pub(crate) fn grounded(&self, split: Split, image: usize, text: usize) -> Vec<Grounded> {
-        let Pictures::Scenes(scenes) = &self.pictures else { return vec![] };
-        let split = of_scenes(scenes, split);
+        let Pictures::Scenes(world) = &self.pictures else { return vec![] };
+        let split = world.of(split);
         let (scene, caption) = (&split.scenes[image], &split.captions[text].text);
         let (Some(met), Some(parsed)) = (grounding(scene, caption), analyse(caption)) else {
             return vec![];
@@ -272,8 +274,8 @@ impl Source {
 
     /// Whether a sentence is false of an image of the built-in world; `None` if the sentence is not one of that world.
     pub(crate) fn denies(&self, split: Split, image: usize, sentence: &str) -> Option<bool> {
-        let Pictures::Scenes(scenes) = &self.pictures else { return None };
-        Some(!entails(&of_scenes(scenes, split).scenes[image], &parse(sentence)?))
+        let Pictures::Scenes(world) = &self.pictures else { return None };
+        Some(!entails(&world.of(split).scenes[image], &parse(sentence)?))
     }
 
     /// What a word of a caption of the built-in world describes, by the word's number; `None` for function words.
@@ -310,8 +312,8 @@ impl Source {
     pub(crate) fn picture(&self, split: Split, image: usize) -> Thumbnail {
         let name = self.part(split).0.images[image].clone();
         match &self.pictures {
-            Pictures::Scenes(scenes) => {
-                Thumbnail { name, mime: "image/png", bytes: of_scenes(scenes, split).png(image) }
+            Pictures::Scenes(world) => {
+                Thumbnail { name, mime: "image/png", bytes: world.of(split).png(image) }
             }
             Pictures::Files(folder) => {
                 // Only what is a whole picture comes into a page.
@@ -324,10 +326,6 @@ impl Source {
             }
         }
     }
-}
-
-fn of_scenes(scenes: &Scenes, split: Split) -> &ScenesSplit {
-    Splits { train: &scenes.train, val: &scenes.val, test: &scenes.test }.of(split)
 }
 
 /// Refuses broken pictures, which would otherwise show only in the report, after hours. Pictures may be missing. Counts the
