@@ -99,16 +99,16 @@ fn filled<T>(
 pub struct Lock(File);
 
 impl Lock {
-    /// Makes a file, if it is missing, and locks it. `refused` makes the error from the words for another process that has
-    /// locked the file: `process 17`.
+    /// Makes a file, if it is missing, and locks it. `expected` says what `place` must be: the error of another process that has locked
+    /// the file.
     ///
     /// # Errors
     /// If another process has locked the file, the file cannot be made, or its name is a link.
-    pub fn take(name: &Path, refused: impl FnOnce(String) -> Error) -> Result<Self> {
+    pub fn take(name: &Path, place: &Path, expected: &str) -> Result<Self> {
         refuse_link(name)?; // what a stranger's link leads to would be emptied
         let Some(mut file) = locked(name).map_err(Error::io(name))? else {
             let number = fs::read_to_string(name).unwrap_or_default();
-            return Err(refused(format!("process {number}")));
+            return Err(Error::invalid(place.display(), expected, format!("process {number}")));
         };
         // The number is only for the line that refuses another process: a full disk does not matter.
         _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
@@ -210,8 +210,7 @@ impl NewFolder {
         let expected = "no folder of this name, because a new folder is written there";
         Error::unless(own, temporary.display(), expected, "one with other files")?;
         let expected = "a folder that no other process writes";
-        let refused = |process: String| Error::invalid(target.display(), expected, process);
-        let lock = Lock::take(&temporary.join(LOCK), refused)?;
+        let lock = Lock::take(&temporary.join(LOCK), target, expected)?;
         let folder = Self { target: target.into(), existing, temporary, lock: Some(lock) };
         folder.clear();
         folder.check()?;

@@ -157,10 +157,8 @@ pub(crate) fn paths(target: &str) -> Vec<PathBuf> {
 /// # Errors
 /// If another process has locked it, or the file cannot be made.
 fn own(path: &Path) -> Result<Arc<Lock>> {
-    let refused = |process| {
-        Error::invalid(path.display(), "a folder in which no other process trains", process)
-    };
-    Lock::take(&path.join(LOCK), refused).map(Arc::new)
+    let expected = "a folder in which no other process trains";
+    Lock::take(&path.join(LOCK), path, expected).map(Arc::new)
 }
 
 /// Whether a process has locked a folder.

@@ -46,8 +46,7 @@ impl Out<'_> {
     /// Refuses the folder while another process writes it.
     pub(super) fn lock(&self) -> Result<Lock> {
         let expected = "a folder that no other process writes";
-        let refused = |process| Error::invalid(self.folder.display(), expected, process);
-        Lock::take(&self.create("embed", "lock")?, refused)
+        Lock::take(&self.create("embed", "lock")?, self.folder, expected)
     }
 
     /// Whether there is anything left to do. The identity of the work stands in `embed.json.part` until the manifest is written.
