@@ -38,13 +38,14 @@ pub(crate) fn said() -> Result<()> {
     lost.map_or(flushed, Err).map_err(Error::io("standard output"))
 }
 
-/// A bar with rate and time left, on standard error; hidden if that is no terminal. It is there until it is dropped.
-pub(crate) fn bar(what: &str, unit: &str) -> ProgressBar {
+/// A bar of `length` steps with rate and time left, on standard error; hidden if that is no terminal. It is there until it is dropped.
+pub(crate) fn bar(what: &str, unit: &str, length: usize) -> ProgressBar {
     let template = format!(
         "{{prefix}} {{wide_bar}} {{pos}}/{{len}} {unit}, {{per_sec}}, {{eta}} left {{msg}}"
     );
     let style = ProgressStyle::with_template(&template).expect("a template that a test renders");
-    let bar = BARS.add(ProgressBar::new(0)).with_style(style).with_prefix(what.to_owned());
+    let bar =
+        BARS.add(ProgressBar::new(length as u64)).with_style(style).with_prefix(what.to_owned());
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
 }
@@ -69,7 +70,7 @@ pub(crate) fn spinner(what: &str) -> ProgressBar {
 mod tests {
     #[test]
     fn templates_are_valid() {
-        super::bar("Full, seed 0", "steps").finish_and_clear();
+        super::bar("Full, seed 0", "steps", 2).finish_and_clear();
         super::during("CCA", || ());
     }
 }

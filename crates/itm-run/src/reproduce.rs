@@ -90,13 +90,13 @@ fn train_and_measure(
     estimate: &Estimate,
 ) -> Result<(SeedRun, Option<ScoreMatrix>)> {
     let started = Instant::now();
-    let bar = progress::bar(&format!("{row}, seed {seed}"), "steps");
-    let (model, progress) = experiment.run.train(row, seed, |event, plan| match event {
+    let steps = experiment.run.plan(row, seed).steps();
+    let bar = progress::bar(&format!("{row}, seed {seed}"), "steps", steps);
+    let (model, progress) = experiment.run.train(row, seed, |event| match event {
         Event::Notice(line) => progress::say(line),
         Event::Step(at) => {
-            bar.set_length(plan.steps() as u64);
             bar.set_position(at.step as u64);
-            if let Some(line) = estimate.step(plan.steps()) {
+            if let Some(line) = estimate.step(steps) {
                 progress::say(line);
             }
         }

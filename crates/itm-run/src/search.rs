@@ -109,7 +109,7 @@ fn write(
     encoder: &dyn Encoder,
     origin: &Origin,
 ) -> Result<()> {
-    let bar = progress::bar("index", "pictures");
+    let bar = progress::bar("index", "pictures", 0);
     let progress = |done: usize, all: usize| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);

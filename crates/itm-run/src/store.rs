@@ -202,8 +202,8 @@ impl Run {
             return Ok(scored);
         }
         let (store, name) = (self.store(model, split, &*scored)?, model.name());
-        let bar = progress::bar(&format!("{name}, {split} pairs"), "pairs");
-        bar.set_length((scored.images() * scored.texts()) as u64);
+        let pairs = scored.images() * scored.texts();
+        let bar = progress::bar(&format!("{name}, {split} pairs"), "pairs", pairs);
         let tell = |line: &str| progress::say(format!("{name}: {line}"));
         Ok(Box::new(store.matrix(&*scored, tell, |pairs| bar.set_position(pairs as u64))?))
     }

@@ -109,8 +109,7 @@ impl RowFiles {
 
     /// A bar of all items, from what is done on.
     pub(super) fn bar(&self, what: &str, items: usize) -> ProgressBar {
-        let bar = progress::bar(what, what);
-        bar.set_length(items as u64);
+        let bar = progress::bar(what, what, items);
         bar.set_position(self.done.items as u64);
         bar.reset_eta();
         bar

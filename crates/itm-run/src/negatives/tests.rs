@@ -9,7 +9,7 @@ use crate::tests;
 /// A finished run of the first row of a small target.
 fn run(target: &str, folder: &Path) -> String {
     let run = tests::small_run_in(target, &[], folder);
-    run.train(run.config.rows().next().unwrap(), 0, |_, _| {}).unwrap();
+    run.train(run.config.rows().next().unwrap(), 0, |_| {}).unwrap();
     folder.display().to_string()
 }
 

@@ -27,7 +27,7 @@ use crate::run_dir::{Identity, RunDir};
 use crate::source::Source;
 use crate::split::Splits;
 use crate::starts::Starts;
-use crate::train::{Event, Plan, Progress, Training, chosen};
+use crate::train::{Event, Progress, Training, chosen};
 
 /// A target with its rows, its data and its folder.
 pub(crate) struct Run {
@@ -153,18 +153,17 @@ impl Run {
         &self,
         row: &str,
         seed: u64,
-        watch: impl FnMut(Event, &Plan),
+        watch: impl FnMut(Event),
     ) -> Result<(Model<'_>, Progress)> {
         let from = self.config.from(row).map(|from| self.chosen(from, seed)).transpose()?;
         let (log, checkpoints) = self.dir().row(row, seed)?;
         let mut model = self.model(row, seed)?;
-        let (name, plan, mut watch) = (model.name(), model.plan, watch);
+        let (name, plan) = (&model.name(), &model.plan);
         let (method, inputs) = (&mut *model.method, &mut model.inputs);
         let (from, checkpoints) = (from.as_deref(), &checkpoints);
         let states = if self.facts(row).keeps_states { self.states } else { 0 };
-        let (name, plan) = (&name, &plan);
         let training = Training { name, plan, method, inputs, checkpoints, from, states };
-        let progress = training.run(&log, |event| watch(event, plan))?;
+        let progress = training.run(&log, watch)?;
         Ok((model, progress))
     }
 

@@ -238,7 +238,7 @@ fn kept_states_of_pictures_change_no_training() {
         let mut run = tests::small_run_in("fne-scenes-vit", &LAST_BLOCK, folder.path());
         assert!(run.facts("Full").keeps_states);
         run.states = states;
-        let progress = run.train("Full", 0, |_, _| {}).unwrap().1;
+        let progress = run.train("Full", 0, |_| {}).unwrap().1;
         let log = std::fs::read_to_string(run.dir().folder("Full", 0).join("log.jsonl")).unwrap();
         (log, run.hash_of_chosen("Full", 0).unwrap(), progress.step)
     };
@@ -279,7 +279,7 @@ fn trained_clip_embeds_as_it_scores(parts: &str) {
     let run = Run::new(config, source, vec![Device::flex()]).unwrap();
     let run = tests::in_folder(run, &at("run"));
     assert!(!run.facts("Full").keeps_states, "all blocks change");
-    run.train("Full", 0, |_, _| {}).unwrap();
+    run.train("Full", 0, |_| {}).unwrap();
 
     let adapter = run.chosen("Full", 0).unwrap().join("adapter");
     let model = run.trained("Full", 0).unwrap();

@@ -139,8 +139,7 @@ fn captioned(
     let expected = format_args!("captions of at least {FEWEST} photographs");
     Error::unless(distinct.len() >= FEWEST, captions.display(), expected, distinct.len())?;
     let transform = towers[0].embedder.transform("--model")?;
-    let bar = progress::bar("captioned", "pictures");
-    bar.set_length(distinct.len() as u64);
+    let bar = progress::bar("captioned", "pictures", distinct.len());
     let (mut image_rows, mut seen) = (Vec::<f32>::new(), HashMap::new());
     for (done, name) in distinct.iter().enumerate() {
         super::stopped(done)?;

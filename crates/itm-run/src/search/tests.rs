@@ -245,7 +245,7 @@ fn a_finished_run_is_searched() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("run");
     let run = small_run_in("fne-scenes", &[], &folder);
-    run.train("Full", 0, |_, _| ()).unwrap();
+    run.train("Full", 0, |_| ()).unwrap();
     let captions = run.source.dataset.test.captions.clone();
     drop(run);
     let args = IndexArgs {

@@ -146,7 +146,7 @@ fn the_scores_of_a_trained_row_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let run = tests::small_run_in("tags-dc-scenes", &[], &folder.path().join("all"));
     let row = run.config.rows().next().unwrap().to_owned();
-    let (model, _) = run.train(&row, 0, |_, _| {}).unwrap();
+    let (model, _) = run.train(&row, 0, |_| {}).unwrap();
     let scores = run.scores(&model, Split::Test).unwrap().matrix().unwrap();
     assert_eq!((scores.images(), scores.texts()), (3, 15));
     assert_eq!(run.scores(&model, Split::Test).unwrap().matrix().unwrap(), scores);
