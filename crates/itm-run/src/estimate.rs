@@ -10,16 +10,10 @@ use crate::system;
 
 /// Says once, soon after the start, how long the row and all rows will take.
 pub(crate) struct Estimate {
-    clock: Mutex<Clock>,
+    /// Steps that were made, and when the clock started. It stops when the line was said.
+    clock: Mutex<(usize, Option<Instant>)>,
     steps: usize,
     jobs: usize,
-}
-
-#[derive(Debug, Default)]
-struct Clock {
-    started: Option<Instant>,
-    done: usize,
-    told: bool,
 }
 
 impl Estimate {
@@ -37,16 +31,18 @@ impl Estimate {
 
     /// Counts a step of a row that has `row` steps. Returns the estimate once, when enough steps are measured.
     pub(crate) fn step(&self, row: usize) -> Option<String> {
-        let mut at = self.clock.lock().expect("no panic while locked");
-        at.done += 1;
-        if at.done == Self::SKIP {
-            at.started = Some(Instant::now());
+        let (done, started) = &mut *self.clock.lock().expect("no panic while locked");
+        *done += 1;
+        if *done == Self::SKIP {
+            *started = Some(Instant::now());
             return None;
         }
-        let (time, measured) = (at.started?.elapsed(), at.done - Self::SKIP);
+        let (time, measured) = ((*started)?.elapsed(), *done - Self::SKIP);
         let enough = measured >= Self::MEASURE || measured >= Self::FEW && time >= Self::LONG;
-        (enough && !std::mem::replace(&mut at.told, true))
-            .then(|| self.line(time.as_secs_f64() / measured as f64, row))
+        enough.then(|| {
+            *started = None;
+            self.line(time.as_secs_f64() / measured as f64, row)
+        })
     }
 
     /// The line if a step ends every `every` seconds over all running trainings.

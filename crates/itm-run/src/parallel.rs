@@ -32,11 +32,6 @@ pub(crate) fn jobs(how: &How, trainings: usize, fits: impl Fn(usize) -> bool) ->
     Ok(asked.min(trainings))
 }
 
-/// Threads of each of `workers` workers: an equal part of the machine's, at least one.
-fn share(workers: usize) -> usize {
-    (rayon::current_num_threads() / workers).max(1)
-}
-
 /// Makes the result of each task `0..tasks`, `workers` at a time, and passes the results to `take` in the order of the tasks.
 ///
 /// A worker takes the next task when it has finished one. Each worker has an equal part of the pool's threads. A single
@@ -55,8 +50,9 @@ pub(crate) fn in_order<T: Send>(
     if workers < 2 {
         return (0..tasks).try_for_each(|task| take(task, make(task)?));
     }
+    let threads = (rayon::current_num_threads() / workers).max(1);
     let pools = (0..workers).map(|_| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(share(workers)).build();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         pool.map_err(|e| Error::invalid("--jobs", "threads for each job", e))
     });
     let pools = pools.collect::<Result<Vec<_>>>()?;
