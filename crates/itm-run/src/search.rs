@@ -23,6 +23,7 @@ use serde_json::json;
 use crate::cli::{How, IndexArgs, SearchArgs, ServeArgs, What};
 use crate::config::Config;
 use crate::{progress, stop};
+use published::Towers;
 
 /// What an index says of its model, so that `search` opens the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,19 +48,14 @@ pub(crate) fn index(args: &IndexArgs, configs: &Path) -> Result<()> {
     }
     check_out(&args.images, &out)?; // before the maps of two models are written there
     let model = args.model.as_deref().unwrap_or_default();
-    let (encoder, origin): (Box<dyn Encoder>, Origin) = match (&args.text_model, &args.captions) {
+    let (encoder, origin) = match (&args.text_model, &args.captions) {
         (Some(text), Some(captions)) => {
-            let (joined, origin) =
-                joined::Joined::fit([model, text], captions, &args.images, &out, &args.backend)?;
-            (Box::new(joined), origin)
+            joined::fit([model, text], captions, &args.images, &out, &args.backend)?
         }
-        _ => {
-            let encoder = published::Published::open(model, &args.backend)?;
-            (Box::new(encoder), Origin::Published { model: named(model) })
-        }
+        _ => (Towers::open(model, &args.backend)?, Origin::Published { model: named(model) }),
     };
     let bank = bank(args)?.unwrap_or_else(ordinary_queries);
-    write(&args.images, &out, &bank, &*encoder, &origin)?;
+    write(&args.images, &out, &bank, &encoder, &origin)?;
     joined::forget_maps(&out, &origin);
     Ok(())
 }
@@ -135,9 +131,9 @@ pub(crate) fn open(index: &Path, backend: &str, configs: &Path) -> Result<Search
     let origin: Origin = serde_json::from_value(opened.about().clone())
         .map_err(|e| Error::invalid(index.display(), "an index of `itm index`", e))?;
     let encoder: Box<dyn Encoder> = match &origin {
-        Origin::Published { model } => Box::new(published::Published::open(model, backend)?),
+        Origin::Published { model } => Box::new(Towers::open(model, backend)?),
         Origin::Joined { model, text_model, maps } => {
-            Box::new(joined::Joined::open([model, text_model], &index.join(maps), backend)?)
+            Box::new(joined::open([model, text_model], &index.join(maps), backend)?)
         }
         Origin::Run { run, row } => Box::new(run::RunEncoder::open(run, row, backend, configs)?),
     };

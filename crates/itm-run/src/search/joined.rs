@@ -3,20 +3,18 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use image::DynamicImage;
 use indexmap::IndexSet;
 use itm_core::cca::{Cca, CcaOptions, Projection};
 use itm_core::data::{Dataset, Embeddings, Features, SplitData, sha256_hex, upright_image};
 use itm_core::files::{check_below, read, sha256_of};
 use itm_core::output::write_bytes;
-use itm_core::vision::Transform;
 use itm_core::{Error, Pairs, Result};
-use itm_search::{Encoder, Model};
+use itm_search::Model;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 
-use super::published::Tower;
+use super::published::{Tower, Towers};
 use super::{Origin, named};
 use crate::embed::captions::CaptionList;
 use crate::progress;
@@ -30,88 +28,56 @@ const FEWEST: usize = 20;
 /// The largest file of maps that is read.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Two towers and their maps. It has no patches, because the maps are of rows of whole pictures.
-pub(super) struct Joined {
-    towers: Mutex<[Tower; 2]>,
-    transform: Transform,
-    maps: [Projection; 2],
-    /// Rows of pictures that CCA has seen, before the map, by the SHA-256 of their pixels: the index needs them again.
-    seen: HashMap<String, Vec<f32>>,
-    model: Model,
+/// Opens two models and stored maps.
+pub(super) fn open(models: [&str; 2], maps: &Path, backend: &str) -> Result<Towers> {
+    with_maps(towers(models, backend)?, maps, HashMap::new())
 }
 
-impl Joined {
-    /// Opens two models and stored maps.
-    pub(super) fn open(models: [&str; 2], maps: &Path, backend: &str) -> Result<Self> {
-        Self::with_maps(towers(models, backend)?, maps, HashMap::new())
-    }
-
-    fn with_maps(towers: [Tower; 2], path: &Path, seen: HashMap<String, Vec<f32>>) -> Result<Self> {
-        let bytes = read(path, MOST_BYTES)?;
-        let maps = stored(&bytes).map_err(|e| Error::invalid(path.display(), "maps of CCA", e))?;
-        let widths = [towers[0].embedder.image_width(), towers[1].embedder.text_width()];
-        let inputs = [&maps[0], &maps[1]].map(Projection::inputs);
-        let fits = widths == inputs && maps[0].offset().len() == maps[1].offset().len();
-        let expected = format_args!("maps from rows of {widths:?} values into one space");
-        Error::unless(fits, path.display(), expected, format_args!("{inputs:?}"))?;
-        let (transform, width) = (towers[0].embedder.transform("--model")?, maps[0].offset().len());
-        let name = format!("{} + {} by CCA", towers[0].name(), towers[1].name());
-        let hash = sha256_hex(&bytes);
-        let identity = [&towers[0].identity, &towers[1].identity, &hash].map(|part| part as &str);
-        let model = Model { name, identity: sha256_hex(identity.join("\n").as_bytes()), width };
-        Ok(Self { towers: Mutex::new(towers), transform, maps, seen, model })
-    }
-
-    /// Fits the maps on the captioned photographs and writes them beside the index, or opens those of an earlier call with the same
-    /// models and captions: the file is called by them.
-    pub(super) fn fit(
-        models: [&str; 2],
-        captions: &Path,
-        images: &Path,
-        out: &Path,
-        backend: &str,
-    ) -> Result<(Self, Origin)> {
-        let towers = towers(models, backend)?;
-        let key = [&towers[0].identity, &towers[1].identity, &sha256_of(captions)?];
-        let key = sha256_hex(key.map(|part| part as &str).join("\n").as_bytes());
-        let file = file_of_maps(&key);
-        let path = out.join(&file);
-        let [model, text_model] = models.map(named);
-        let origin = Origin::Joined { model, text_model, maps: file };
-        if path.exists() {
-            return Ok((Self::with_maps(towers, &path, HashMap::new())?, origin));
-        }
-        let (data, seen) = captioned(&towers, captions, images)?;
-        // The rows of the sentence model stand alone: no term is in that many captions.
-        let options = CcaOptions { min_captions: usize::MAX, ..CcaOptions::default() };
-        let cca = progress::during("solving CCA", || Cca::fit(&data, &options))?;
-        fs::create_dir_all(out).map_err(Error::io(out))?;
-        write_bytes(&path, &bytes(&cca.projections().map(Clone::clone)))?;
-        Ok((Self::with_maps(towers, &path, seen)?, origin))
-    }
+fn with_maps(two: [Tower; 2], path: &Path, seen: HashMap<String, Vec<f32>>) -> Result<Towers> {
+    let bytes = read(path, MOST_BYTES)?;
+    let maps = stored(&bytes).map_err(|e| Error::invalid(path.display(), "maps of CCA", e))?;
+    let widths = [two[0].embedder.image_width(), two[1].embedder.text_width()];
+    let inputs = [&maps[0], &maps[1]].map(Projection::inputs);
+    let fits = widths == inputs && maps[0].offset().len() == maps[1].offset().len();
+    let expected = format_args!("maps from rows of {widths:?} values into one space");
+    Error::unless(fits, path.display(), expected, format_args!("{inputs:?}"))?;
+    let (transform, width) = (two[0].embedder.transform("--model")?, maps[0].offset().len());
+    let name = format!("{} + {} by CCA", two[0].name(), two[1].name());
+    let identity = key([&two[0].identity, &two[1].identity, &sha256_hex(&bytes)]);
+    let model = Model { name, identity, width };
+    Ok(Towers { towers: Mutex::new(two.into()), transform, maps: Some(maps), seen, model })
 }
 
-impl Encoder for Joined {
-    fn model(&self) -> Model {
-        self.model.clone()
-    }
+/// SHA-256 of three hashes.
+fn key(parts: [&String; 3]) -> String {
+    sha256_hex(parts.map(String::as_str).join("\n").as_bytes())
+}
 
-    fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {
-        let towers = self.towers.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.maps[1].unit_rows(&towers[1].embedder.sentences(texts)?))
+/// Fits the maps on the captioned photographs and writes them beside the index, or opens those of an earlier call with the same
+/// models and captions: the file is called by them.
+pub(super) fn fit(
+    models: [&str; 2],
+    captions: &Path,
+    images: &Path,
+    out: &Path,
+    backend: &str,
+) -> Result<(Towers, Origin)> {
+    let towers = towers(models, backend)?;
+    let file =
+        file_of_maps(&key([&towers[0].identity, &towers[1].identity, &sha256_of(captions)?]));
+    let path = out.join(&file);
+    let [model, text_model] = models.map(named);
+    let origin = Origin::Joined { model, text_model, maps: file };
+    if path.exists() {
+        return Ok((with_maps(towers, &path, HashMap::new())?, origin));
     }
-
-    fn pictures(&self, pictures: &[DynamicImage]) -> Result<Vec<f32>> {
-        let towers = self.towers.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rows = vec![];
-        for picture in pictures.iter().map(DynamicImage::to_rgb8) {
-            match self.seen.get(&sha256_hex(picture.as_raw())) {
-                Some(row) => rows.extend(row),
-                None => rows.extend(towers[0].images(&[picture], self.transform)),
-            }
-        }
-        Ok(self.maps[0].unit_rows(&rows))
-    }
+    let (data, seen) = captioned(&towers, captions, images)?;
+    // The rows of the sentence model stand alone: no term is in that many captions.
+    let options = CcaOptions { min_captions: usize::MAX, ..CcaOptions::default() };
+    let cca = progress::during("solving CCA", || Cca::fit(&data, &options))?;
+    fs::create_dir_all(out).map_err(Error::io(out))?;
+    write_bytes(&path, &bytes(cca.projections()))?;
+    Ok((with_maps(towers, &path, seen)?, origin))
 }
 
 fn towers([model, text]: [&str; 2], backend: &str) -> Result<[Tower; 2]> {
@@ -143,7 +109,7 @@ fn captioned(
     let (mut image_rows, mut seen) = (Vec::<f32>::new(), HashMap::new());
     for (done, name) in distinct.iter().enumerate() {
         super::stopped(done)?;
-        // Alone, as in `Joined::pictures`: beside other pictures the last bits of a row would be others.
+        // Alone, as in `Towers::pictures`: beside other pictures the last bits of a row would be others.
         let picture = [upright_image(inside(images, name)?)?];
         let row = towers[0].images(&picture, transform);
         image_rows.extend(&row);
@@ -192,7 +158,7 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf> {
 /// The names of the maps in a file.
 const NAMES: [&str; 2] = ["image", "text"];
 
-fn bytes(maps: &[Projection; 2]) -> Vec<u8> {
+fn bytes(maps: [&Projection; 2]) -> Vec<u8> {
     let little = |values: &[f64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
     let parts = NAMES.iter().zip(maps).flat_map(|(name, map)| {
         let width = map.offset().len();

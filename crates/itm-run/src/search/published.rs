@@ -1,8 +1,10 @@
 //! Published models as encoders of a search.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use image::{DynamicImage, RgbImage};
+use itm_core::cca::Projection;
 use itm_core::data::sha256_hex;
 use itm_core::encoders::Embedder;
 use itm_core::vision::Transform;
@@ -53,47 +55,73 @@ impl Tower {
     }
 }
 
-/// CLIP or SigLIP.
-pub(super) struct Published {
-    tower: Mutex<Tower>,
-    transform: Transform,
-    model: Model,
+/// CLIP or SigLIP, or a model of pictures and a model of sentences that maps join.
+pub(super) struct Towers {
+    /// The first reads pictures, the last sentences.
+    pub(super) towers: Mutex<Vec<Tower>>,
+    pub(super) transform: Transform,
+    /// The maps of two towers into one space.
+    pub(super) maps: Option<[Projection; 2]>,
+    /// Rows of pictures that CCA has seen, before the map, by the SHA-256 of their pixels: the index needs them again.
+    pub(super) seen: HashMap<String, Vec<f32>>,
+    pub(super) model: Model,
 }
 
-impl Published {
+impl Towers {
+    /// Opens CLIP or SigLIP.
     pub(super) fn open(model: &str, backend: &str) -> Result<Self> {
         let tower = Tower::open(model, backend)?;
         let transform = tower.embedder.transform("--model")?;
         tower.check_texts("--model")?;
         let width = tower.embedder.image_width();
         let model = Model { name: tower.name(), identity: tower.identity.clone(), width };
-        Ok(Self { tower: Mutex::new(tower), transform, model })
+        let (towers, seen) = (Mutex::new(vec![tower]), HashMap::new());
+        Ok(Self { towers, transform, maps: None, seen, model })
     }
 
     /// A panic of the model leaves nothing behind in it, so the next search works.
-    fn tower(&self) -> MutexGuard<'_, Tower> {
-        self.tower.lock().unwrap_or_else(PoisonError::into_inner)
+    fn towers(&self) -> MutexGuard<'_, Vec<Tower>> {
+        self.towers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Encoder for Published {
+impl Encoder for Towers {
     fn model(&self) -> Model {
         self.model.clone()
     }
 
     fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {
-        self.tower().embedder.sentences(texts)
+        let towers = self.towers();
+        let rows = towers[towers.len() - 1].embedder.sentences(texts)?;
+        Ok(match &self.maps {
+            Some([_, map]) => map.unit_rows(&rows),
+            None => rows,
+        })
     }
 
     fn pictures(&self, pictures: &[DynamicImage]) -> Result<Vec<f32>> {
         let pictures: Vec<RgbImage> = pictures.iter().map(DynamicImage::to_rgb8).collect();
-        Ok(self.tower().images(&pictures, self.transform))
+        let towers = self.towers();
+        let Some([map, _]) = &self.maps else {
+            return Ok(towers[0].images(&pictures, self.transform));
+        };
+        let mut rows = vec![];
+        for picture in pictures {
+            match self.seen.get(&sha256_hex(picture.as_raw())) {
+                Some(row) => rows.extend(row),
+                None => rows.extend(towers[0].images(&[picture], self.transform)),
+            }
+        }
+        Ok(map.unit_rows(&rows))
     }
 
     fn patches(&self, picture: &DynamicImage) -> Result<Option<Patches>> {
+        if self.maps.is_some() {
+            return Ok(None); // they are of rows of whole pictures
+        }
         let mut values = vec![0.0; self.transform.len()];
         self.transform.apply(&picture.to_rgb8(), &mut values);
-        let rows = self.tower().embedder.patch_rows(values, self.transform.size as usize);
+        let rows = self.towers()[0].embedder.patch_rows(values, self.transform.size as usize);
         Ok(rows.map(|rows| {
             let side = (rows.len() / self.model.width).isqrt();
             Patches { grid: [side, side], rows }
