@@ -130,11 +130,9 @@ impl Work<'_> {
         let lines: String = kept.iter().map(|name| format!("{name}\n")).collect();
         write_bytes(&ids, lines.as_bytes())?;
         self.files.extend([image, ids]);
-        if !self.args.upright {
-            let turned = list.turned(&kept);
-            if turned > 0 {
-                progress::say(format!("{}; --upright applies it", turned_pictures(turned)));
-            }
+        let turned = if self.args.upright { 0 } else { list.turned(&kept) };
+        if turned > 0 {
+            progress::say(format!("{}; --upright applies it", turned_pictures(turned)));
         }
         Ok(list.rows(&kept))
     }
@@ -144,10 +142,10 @@ impl Work<'_> {
     fn captions(&mut self, list: &CaptionList, rows: Option<&RowOf>) -> Result<()> {
         let file = self.args.captions.as_deref().unwrap_or(Path::new(""));
         let images = rows.map(|rows| list.images(file, rows)).transpose()?.flatten();
-        let chosen: Vec<usize> = match (&images, self.args.shard) {
-            (Some(images), _) => (0..images.len()).filter(|&k| images[k].is_some()).collect(),
-            (None, Some(shard)) => shard.part(list.texts.len()).collect(),
-            (None, None) => (0..list.texts.len()).collect(),
+        let all = list.texts.len();
+        let chosen: Vec<usize> = match &images {
+            Some(images) => (0..all).filter(|&k| images[k].is_some()).collect(),
+            None => self.args.shard.map_or(0..all, |shard| shard.part(all)).collect(),
         };
         let width = self.embedder.text_width();
         let text = self.out.create("text", "npy")?;

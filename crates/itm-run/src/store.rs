@@ -18,7 +18,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::disk::{Disk, make_folders, replace};
+use crate::disk::{Disk, SystemDisk, make_folders, replace};
 use crate::model::Model;
 use crate::progress;
 use crate::run::Run;
@@ -211,7 +211,6 @@ impl Run {
     fn store(&self, model: &Model, split: Split, scored: &dyn Scored) -> Result<Store> {
         let folder =
             self.dir().folder(&model.row, model.seed).join("scores").join(split.to_string());
-        let (_, checkpoints) = self.dir().row(&model.row, model.seed)?;
         let run = &self.dir().identity;
         let identity = Identity {
             row: model.row.clone(),
@@ -223,7 +222,7 @@ impl Run {
             backend: run.backend.clone(),
             shape: [scored.texts(), scored.images()],
         };
-        Ok(Store { folder, disk: checkpoints.disk, identity })
+        Ok(Store { folder, disk: Rc::new(SystemDisk), identity })
     }
 }
 
