@@ -41,11 +41,28 @@ pub fn device(name: &str) -> Result<Device> {
         #[cfg(feature = "tch")]
         "tch" => Ok(Device::libtorch()),
         #[cfg(feature = "wgpu")]
-        "wgpu" => probe::find(&probe::WGPU, index),
+        "wgpu" => probe::find(
+            (backend, index),
+            burn::tensor::DeviceType::Wgpu,
+            || Device::wgpu(Default::default()),
+            "a driver for Vulkan (Debian: `libvulkan1` and the card's, or `mesa-vulkan-drivers`, which \
+             needs no card), Metal or DirectX 12",
+        ),
         #[cfg(feature = "tch")]
-        "tch-cuda" => probe::find(&probe::TCH_CUDA, index),
+        "tch-cuda" => probe::find(
+            (backend, index),
+            burn::tensor::DeviceType::LibTorch,
+            || Device::libtorch_cuda(0),
+            "an NVIDIA driver, and at build and run time a libtorch built for CUDA (README, Backends)",
+        ),
         #[cfg(feature = "cuda")]
-        "cuda" => probe::find(&probe::CUDA, index),
+        "cuda" => probe::find(
+            (backend, index),
+            burn::tensor::DeviceType::Cuda,
+            || Device::cuda(0),
+            "an NVIDIA driver (`libcuda.so.1`), NVRTC on the loader's path and CUDA's headers in \
+             `$CUDA_PATH/include`",
+        ),
         unbuilt => {
             let _ = index; // a build with only `cpu` has no use for it
             let feature = if unbuilt == "tch-cuda" { "tch" } else { unbuilt };

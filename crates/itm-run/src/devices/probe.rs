@@ -7,62 +7,31 @@ use burn::tensor::{Device, DeviceType, Tensor};
 use itm_core::files::panic_text;
 use itm_core::{Error, Result};
 
-/// A backend whose devices may be missing.
-pub(super) struct Driven {
-    name: &'static str,
-    kind: DeviceType,
-    /// The device without an index.
-    preferred: fn() -> Device,
-    /// What a machine without such a device needs.
-    needs: &'static str,
-}
-
-#[cfg(feature = "wgpu")]
-pub(super) const WGPU: Driven = Driven {
-    name: "wgpu",
-    kind: DeviceType::Wgpu,
-    preferred: || Device::wgpu(Default::default()),
-    needs: "a driver for Vulkan (Debian: `libvulkan1` and the card's, or `mesa-vulkan-drivers`, which \
-            needs no card), Metal or DirectX 12",
-};
-
-#[cfg(feature = "tch")]
-pub(super) const TCH_CUDA: Driven = Driven {
-    name: "tch-cuda",
-    kind: DeviceType::LibTorch,
-    preferred: || Device::libtorch_cuda(0),
-    needs: "an NVIDIA driver, and at build and run time a libtorch built for CUDA (README, \
-            Backends)",
-};
-
-#[cfg(feature = "cuda")]
-pub(super) const CUDA: Driven = Driven {
-    name: "cuda",
-    kind: DeviceType::Cuda,
-    preferred: || Device::cuda(0),
-    needs: "an NVIDIA driver (`libcuda.so.1`), NVRTC on the loader's path and CUDA's headers in \
-            `$CUDA_PATH/include`",
-};
-
-/// The device, after a test sum on it.
+/// The device of a backend whose devices may be missing, after a test sum on it: `preferred` without a number. `needs` says what a machine without
+/// such a device needs.
 ///
 /// # Errors
 /// If there is no device, no device with that index, or the sum fails.
-pub(super) fn find(backend: &Driven, index: Option<usize>) -> Result<Device> {
+pub(super) fn find(
+    (backend, index): (&str, Option<usize>),
+    kind: DeviceType,
+    preferred: fn() -> Device,
+    needs: &str,
+) -> Result<Device> {
     let place = || match index {
-        Some(index) => format!("backend `{}:{index}`", backend.name),
-        None => format!("backend `{}`", backend.name),
+        Some(index) => format!("backend `{backend}:{index}`"),
+        None => format!("backend `{backend}`"),
     };
     // The enumeration and the first use of a device load foreign libraries, so a panic there is reported as an error.
-    let found = quietly(|| Device::enumerate(backend.kind.clone()))
-        .map_err(|panic| Error::invalid(place(), backend.needs, panic))?;
+    let found = quietly(|| Device::enumerate(kind))
+        .map_err(|panic| Error::invalid(place(), needs, panic))?;
     let device = match index {
         _ if found.is_empty() => {
-            return Err(Error::invalid(place(), backend.needs, "a machine without it"));
+            return Err(Error::invalid(place(), needs, "a machine without it"));
         }
-        None => (backend.preferred)(),
+        None => preferred(),
         Some(index) => found.get(index).cloned().ok_or_else(|| {
-            let last = format!("`{}:0`", backend.name);
+            let last = format!("`{backend}:0`");
             let expected = match found.len() - 1 {
                 0 => format!("{last}, the only device"),
                 last_index => format!("{last} to `:{last_index}`"),
@@ -73,7 +42,7 @@ pub(super) fn find(backend: &Driven, index: Option<usize>) -> Result<Device> {
     match quietly(|| sum(&device)) {
         Ok(Ok(3.0)) => Ok(device),
         Ok(Ok(other)) => Err(Error::invalid(place(), "1 + 2 = 3 on the device", other)),
-        Ok(Err(failure)) | Err(failure) => Err(Error::invalid(place(), backend.needs, failure)),
+        Ok(Err(failure)) | Err(failure) => Err(Error::invalid(place(), needs, failure)),
     }
 }
 
