@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::LazyLock;
 
 use itm_core::Pairs;
-use itm_core::data::{Embeddings, Features, Judgements, Manifest, SplitData};
+use itm_core::data::{Judgements, Manifest, SplitData};
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 
@@ -27,12 +27,10 @@ fuzz_target!(|bytes: &[u8]| {
         fs::write(FOLDER.path().join(name), bytes).expect("a file");
     }
     let test = SplitData {
-        features: Features { dim: 0, values: vec![] },
-        embeddings: Embeddings::default(),
-        regions: None,
         images: vec!["a.jpg".into(), "b.jpg".into()],
         captions: vec!["a dog".into(); 4],
         pairs: Pairs::uniform(2, 2),
+        ..SplitData::default()
     };
     if let Ok(sets) = Judgements::of_folder(FOLDER.path(), &test, &mut Manifest::default()) {
         assert!(sets.iter().all(|set| !set.i2t.is_empty() && !set.t2i.is_empty()));

@@ -20,7 +20,7 @@ use crate::{Error, Result};
 /// assert_eq!((judged.unit_of(0), judged.unit_of(1)), (Some(0), None));
 /// # Ok::<(), itm_data::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pairs {
     texts_of_image: Groups,
     images_of_text: Groups,
@@ -32,6 +32,12 @@ pub struct Pairs {
 struct Groups {
     first: Vec<usize>,
     members: Vec<usize>,
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self { first: vec![0], members: vec![] }
+    }
 }
 
 impl Groups {
@@ -80,7 +86,7 @@ impl Pairs {
     /// # Errors
     /// If a text names an image that does not exist, or there are 2³² images or more.
     pub fn judged(images: usize, images_of_text: Vec<Vec<usize>>) -> Result<Self> {
-        let mut groups = Groups { first: vec![0], members: vec![] };
+        let mut groups = Groups::default();
         for mut of_text in images_of_text {
             of_text.sort_unstable();
             of_text.dedup();

@@ -9,7 +9,7 @@ use super::features::{Extractor, Regions, WIDTH};
 use super::truth::FalseNegatives;
 use super::world::Scene;
 use super::{CAPTIONS, ImageFeature, SceneCaption, caption, draw, layout, truth};
-use itm_core::data::{self, Embeddings, Features, SplitData};
+use itm_core::data::{self, Features, SplitData};
 use itm_core::{Pairs, Relevance};
 
 /// One split: facts and captions; images are drawn on demand.
@@ -138,11 +138,10 @@ impl ScenesSplit {
     pub(crate) fn part(&self, feature: ImageFeature) -> SplitData {
         SplitData {
             features: self.features(feature),
-            embeddings: Embeddings::default(),
-            regions: None,
             images: (0..self.len()).map(|i| self.file_name(i)).collect(),
             captions: self.captions.iter().map(|c| c.text.clone()).collect(),
             pairs: self.pairs.clone(),
+            ..SplitData::default()
         }
     }
 }

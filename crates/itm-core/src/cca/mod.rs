@@ -146,15 +146,14 @@ pub struct BestPoint {
 /// ```
 /// use itm_core::Pairs;
 /// use itm_core::cca::{Cca, CcaOptions};
-/// use itm_core::data::{Dataset, Embeddings, Features, SplitData};
+/// use itm_core::data::{Dataset, Features, SplitData};
 ///
 /// let part = |n: usize| SplitData {
 ///     features: Features { dim: 2, values: [[9.0, 1.0], [2.0, 5.0]].repeat(n / 2).concat() },
-///     embeddings: Embeddings::default(),
-///     regions: None,
 ///     images: (0..n).map(|i| format!("{i}.jpg")).collect(),
 ///     captions: ["Two dogs running.", "A red car."].repeat(n / 2).into_iter().map(String::from).collect(),
 ///     pairs: Pairs::uniform(n, 1),
+///     ..SplitData::default()
 /// };
 /// let (train, val, test) = (part(8), part(4), part(2));
 /// let data = Dataset { name: "toy".into(), train, val, test, sha256: String::new() };

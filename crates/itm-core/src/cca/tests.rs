@@ -322,11 +322,10 @@ pub(super) fn dataset(seed: u64, train: usize, dim: usize, captions: usize) -> D
         }
         SplitData {
             features: Features { dim, values },
-            embeddings: Embeddings::default(),
-            regions: None,
             images: (0..images).map(|i| format!("{i}.jpg")).collect(),
             captions: texts,
             pairs: Pairs::uniform(images, captions),
+            ..SplitData::default()
         }
     };
     let (train, val, test) = (part(train), part(40), part(10));
@@ -343,10 +342,10 @@ pub(super) fn part(golden: &serde_json::Value) -> SplitData {
     SplitData {
         features: Features { dim: rows[0].len(), values: rows.concat() },
         embeddings: Embeddings { images: given("image_rows"), texts: given("text_rows") },
-        regions: None,
         images: (0..rows.len()).map(|i| format!("{i}.jpg")).collect(),
         captions: serde_json::from_value(golden["captions"].clone()).unwrap(),
         pairs: Pairs::new(rows.len(), image_of_text).unwrap(),
+        ..SplitData::default()
     }
 }
 

@@ -164,12 +164,11 @@ fn towers_begin_as_the_closed_form_of_their_rows() {
         texts: Features { dim: 4, values: of_texts },
     };
     let part = SplitData {
-        features: Features::default(),
         embeddings,
-        regions: None,
         images: (0..n).map(|i| i.to_string()).collect(),
         captions: vec!["a".into(); 2 * n],
         pairs: Pairs::uniform(n, 2),
+        ..SplitData::default()
     };
     let [train, val, test] = [(); 3].map(|()| part.clone());
     let data = Dataset { name: "rows".into(), train, val, test, sha256: String::new() };

@@ -17,7 +17,7 @@ use super::{
     originals,
 };
 use crate::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
-use crate::{Error, Pairs, Result};
+use crate::{Error, Result};
 
 /// Captions per image that the protocols need.
 const PER_IMAGE: usize = 5;
@@ -132,8 +132,7 @@ fn picture(root: &Path, path: &Path) -> (Option<FileHash>, Result<ImageInfo>) {
 
 fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>) {
     let mut found = LayoutReport::new(Layout::FneAnnotations, &report.dir);
-    let nothing = |_| SplitData::of_pictures(Vec::new(), Vec::new(), Pairs::uniform(0, 0));
-    let mut parts = Split::ALL.map(nothing);
+    let mut parts = Split::ALL.map(|_| SplitData::default());
     let mut paths = Vec::new();
     for (path, bytes) in annotations {
         report.manifest.add(&report.dir, &path, &bytes);

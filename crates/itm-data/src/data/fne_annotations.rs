@@ -153,7 +153,8 @@ impl FneAnnotations {
     /// The pictures by file name, with their captions.
     pub(crate) fn into_part(self) -> SplitData {
         let images = self.images.iter().map(|image| file_name(image).to_owned()).collect();
-        SplitData::of_pictures(images, self.captions, self.pairs)
+        let Self { captions, pairs, .. } = self;
+        SplitData { images, captions, pairs, ..SplitData::default() }
     }
 }
 

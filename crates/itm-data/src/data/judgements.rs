@@ -163,7 +163,6 @@ mod tests {
 
     use super::*;
     use crate::Pairs;
-    use crate::data::{Embeddings, Features};
 
     const JSON: &str = r#"{"images": [
         {"filename": "a.jpg", "cocoid": 7, "split": "test", "sentences": [{"raw": "One", "sentid": 70}, {"raw": "Two", "sentid": 71}, {"raw": "Three", "sentid": 72}]},
@@ -172,12 +171,10 @@ mod tests {
 
     fn test_part() -> SplitData {
         SplitData {
-            features: Features { dim: 0, values: vec![] },
-            embeddings: Embeddings::default(),
-            regions: None,
             images: vec!["a.jpg".into(), "b.jpg".into()],
             captions: ["One", "Two", "Four", "Five"].map(String::from).to_vec(),
             pairs: Pairs::uniform(2, 2),
+            ..SplitData::default()
         }
     }
 

@@ -180,7 +180,7 @@ impl Karpathy {
             images.push(image.filename.clone());
         }
         let pairs = Pairs::new(images.len(), image_of_text).expect("counted from the images");
-        SplitData::of_pictures(images, captions, pairs)
+        SplitData { images, captions, pairs, ..SplitData::default() }
     }
 }
 

@@ -153,7 +153,7 @@ fn fingerprint(part: &SplitData, row: usize) -> Option<[u8; 32]> {
 mod tests {
     use super::*;
     use crate::Pairs;
-    use crate::data::{Embeddings, Features};
+    use crate::data::Features;
 
     fn part(images: &[&str], captions: &[&str], first: f32) -> SplitData {
         SplitData {
@@ -161,11 +161,10 @@ mod tests {
                 dim: 1,
                 values: (0..images.len()).map(|i| first + i as f32).collect(),
             },
-            embeddings: Embeddings::default(),
-            regions: None,
             images: images.iter().map(|s| s.to_string()).collect(),
             captions: captions.iter().map(|s| s.to_string()).collect(),
             pairs: Pairs::uniform(images.len(), captions.len() / images.len()),
+            ..SplitData::default()
         }
     }
 

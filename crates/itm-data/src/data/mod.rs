@@ -104,7 +104,7 @@ impl Features {
 }
 
 /// One split of a data set, with precomputed global features or only with pictures.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SplitData {
     /// One row per image; of width 0 if there are only pictures.
     pub features: Features,
@@ -118,14 +118,6 @@ pub struct SplitData {
     pub captions: Vec<String>,
     /// Which texts belong to which image.
     pub pairs: Pairs,
-}
-
-impl SplitData {
-    /// Pictures and captions without features.
-    pub(crate) fn of_pictures(images: Vec<String>, captions: Vec<String>, pairs: Pairs) -> Self {
-        let (features, embeddings) = (Features::default(), Embeddings::default());
-        Self { features, embeddings, regions: None, images, captions, pairs }
-    }
 }
 
 /// A data set with its three splits.

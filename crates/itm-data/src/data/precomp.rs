@@ -109,8 +109,8 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
         let open = |asked: RegionSource| asked.open((dir, &folder), &part, &mut manifest);
         let regions = of_files.map(open).transpose()?;
         notes.extend(regions.iter().map(|regions| format!("{name}: {}", regions.describe())));
-        let pictures = SplitData::of_pictures(images, part.captions, part.pairs);
-        Ok(SplitData { features, regions, ..pictures })
+        let PrecompSplit { captions, pairs, .. } = part;
+        Ok(SplitData { features, regions, images, captions, pairs, ..SplitData::default() })
     };
 
     let mut train = read("train")?;

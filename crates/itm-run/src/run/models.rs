@@ -160,12 +160,11 @@ impl Run {
 fn of_regions(part: &SplitData) -> Result<SplitData> {
     let images = part.regions.as_ref().map(mean_regions).transpose()?.unwrap_or_default();
     Ok(SplitData {
-        features: Features::default(),
-        embeddings: Embeddings { images, texts: Features::default() },
-        regions: None,
+        embeddings: Embeddings { images, ..Embeddings::default() },
         images: part.images.clone(),
         captions: part.captions.clone(),
         pairs: part.pairs.clone(),
+        ..SplitData::default()
     })
 }
 

@@ -125,15 +125,14 @@ fn captioned(
     }
     let place = |name: &String| distinct.get_index_of(&name);
     let whole = SplitData {
-        features: Features::default(),
         embeddings: Embeddings {
             images: Features { dim: towers[0].embedder.image_width(), values: image_rows },
             texts: Features { dim: towers[1].embedder.text_width(), values: text_rows },
         },
-        regions: None,
         images: distinct.iter().copied().cloned().collect(),
         captions: list.texts.clone(),
         pairs: Pairs::new(distinct.len(), names.iter().filter_map(place).collect())?,
+        ..SplitData::default()
     };
     let part = |validation: bool| {
         let mut part = whole.clone();

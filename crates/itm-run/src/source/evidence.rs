@@ -101,7 +101,7 @@ fn folder_name(folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use itm_core::Pairs;
-    use itm_core::data::{Embeddings, Features, SplitData};
+    use itm_core::data::SplitData;
 
     use super::*;
     use crate::config::Config;
@@ -109,12 +109,9 @@ mod tests {
 
     fn data(counts: [usize; 3], name: impl Fn(usize, usize) -> String) -> Dataset {
         let part = |split: usize| SplitData {
-            features: Features { dim: 0, values: vec![] },
-            embeddings: Embeddings::default(),
-            regions: None,
             images: (0..counts[split]).map(|i| name(split, i)).collect(),
-            captions: vec![],
             pairs: Pairs::new(counts[split], vec![]).unwrap(),
+            ..SplitData::default()
         };
         let sha256 = String::new();
         Dataset { name: String::new(), train: part(0), val: part(1), test: part(2), sha256 }

@@ -154,7 +154,6 @@ impl EditShares {
 #[cfg(test)]
 mod tests {
     use itm_core::Pairs;
-    use itm_core::data::{Embeddings, Features};
 
     use super::*;
 
@@ -162,12 +161,10 @@ mod tests {
     #[should_panic(expected = "a score of NaN")]
     fn a_score_is_a_number() {
         let part = SplitData {
-            features: Features::default(),
-            embeddings: Embeddings::default(),
-            regions: None,
             images: vec!["i".into()],
             captions: vec!["a dog".into()],
             pairs: Pairs::new(1, vec![0]).unwrap(),
+            ..SplitData::default()
         };
         EditCounts::new(&part, &part, &[], &[f32::NAN]);
     }

@@ -16,11 +16,10 @@ fn npy(shape: &str, values: &[f32]) -> Vec<u8> {
 fn dataset() -> Dataset {
     let part = |images: &[&str], captions: &[&str]| SplitData {
         features: Features { dim: 1, values: (0..images.len()).map(|i| i as f32).collect() },
-        embeddings: Embeddings::default(),
-        regions: None,
         images: images.iter().map(|&name| name.into()).collect(),
         captions: captions.iter().map(|&text| text.into()).collect(),
         pairs: Pairs::uniform(images.len(), captions.len() / images.len()),
+        ..SplitData::default()
     };
     Dataset {
         name: "toy".into(),
