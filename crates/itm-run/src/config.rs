@@ -7,7 +7,7 @@ mod rows;
 mod set;
 mod views;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use itm_core::data::{RegionSource, RegionTransform, sha256_hex};
@@ -153,9 +153,9 @@ pub struct Config {
     /// The runner's part.
     pub target: Target,
     method: Table,
-    rows: Vec<rows::RowChanges>,
+    rows: rows::Rows,
     from: BTreeMap<String, String>,
-    views: Vec<(Exhibit, View)>,
+    views: BTreeMap<Exhibit, View>,
 }
 
 impl Config {
@@ -168,10 +168,10 @@ impl Config {
         let target = take_table(&mut root, &path, "target")?;
         let target: Target = section(&path, "target", target)?;
         target.check(&path)?;
-        let mut rows = Vec::new();
+        let mut rows = rows::Rows::new();
         for (row, value) in take_table(&mut root, &path, "row")? {
             let place = format!("{}, row.{row}", path.display());
-            rows.push((row, vec![table_of(value, place)?]));
+            rows.insert(row, vec![table_of(value, place)?]);
         }
         Error::unless(!rows.is_empty(), path.display(), "at least one [row.<name>]", "none")?;
         rows::check_folders(&rows, &path)?;
@@ -201,7 +201,7 @@ impl Config {
 
     /// The names of the rows, in the file's order.
     pub fn rows(&self) -> impl Iterator<Item = &str> {
-        self.rows.iter().map(|(name, _)| name.as_str())
+        self.rows.keys().map(String::as_str)
     }
 
     /// The row that the option `--row` names, or the first.
@@ -223,19 +223,16 @@ impl Config {
 
     /// The tables and figures that can be made, sorted: the target's own table, and all sections of the file.
     pub fn shown(&self) -> Vec<Exhibit> {
-        let sections = self.views.iter().map(|(shown, _)| shown.clone());
-        let mut all: Vec<_> = sections.chain([Exhibit::Table(self.target.table)]).collect();
-        all.sort();
-        all.dedup();
-        all
+        let own = Exhibit::Table(self.target.table);
+        let all: BTreeSet<_> = self.views.keys().cloned().chain([own]).collect();
+        all.into_iter().collect()
     }
 
     /// The rows of a table or a figure; `None` if the file has no such section, unless it is the target's own table.
     pub fn view(&self, shown: &Exhibit) -> Option<View> {
-        let found = self.views.iter().find(|(other, _)| other == shown);
         let own = *shown == Exhibit::Table(self.target.table);
         let all = || View::of_all(self.rows().map(str::to_owned).collect());
-        found.map(|(_, view)| view.clone()).or_else(|| own.then(all))
+        self.views.get(shown).cloned().or_else(|| own.then(all))
     }
 
     /// The points of a figure: each of its rows with the number on the x axis, ascending; empty for a table.
@@ -257,8 +254,7 @@ impl Config {
 
     /// The number at a dotted key of a row's configuration, `train.batch`.
     pub fn number(&self, row: &str, key: &str) -> Option<f64> {
-        let changes = &self.rows.iter().find(|(name, _)| name == row)?.1;
-        let row = Value::Table(merged(self.method.clone(), changes));
+        let row = Value::Table(merged(self.method.clone(), self.rows.get(row)?));
         let value = key.split('.').try_fold(&row, |value, part| value.get(part))?;
         value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
     }
@@ -268,7 +264,7 @@ impl Config {
     /// # Errors
     /// If the row does not exist, or if a key of its configuration is unknown or missing.
     pub fn row<C: DeserializeOwned>(&self, row: &str) -> Result<C> {
-        let Some((_, changes)) = self.rows.iter().find(|(name, _)| name == row) else {
+        let Some(changes) = self.rows.get(row) else {
             let known = self.rows().collect::<Vec<_>>().join(", ");
             let expected = format!("one of {known}");
             return Err(Error::invalid(self.place("rows"), expected, format!("`{row}`")));

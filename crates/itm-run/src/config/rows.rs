@@ -5,23 +5,24 @@ use std::collections::BTreeMap;
 use std::iter::successors;
 use std::path::Path;
 
+use indexmap::IndexMap;
 use itm_core::{Error, Result};
 use toml::{Table, Value};
 
 use crate::run_dir::slug;
 
-/// The name of a row, and its changes: each override those before them, and the row's own are the last.
-pub(super) type RowChanges = (String, Vec<Table>);
+/// The rows in the order of the file, each with its changes: they override those before them, and the row's own are the last.
+pub(super) type Rows = IndexMap<String, Vec<Table>>;
 
 /// Gives every row the changes of the row that it extends, before its own changes.
 ///
 /// # Errors
 /// If `extends` names a missing row or leads back to the row.
-pub(super) fn resolve(rows: &mut [RowChanges], path: &Path) -> Result<()> {
+pub(super) fn resolve(rows: &mut Rows, path: &Path) -> Result<()> {
     let bases = take(rows, "extends", path)?;
-    let own: BTreeMap<_, _> = rows.iter().cloned().collect();
+    let own = rows.clone();
     for (name, changes) in rows {
-        let way: Vec<_> = successors(Some(&*name), |row| bases.get(*row)).collect();
+        let way: Vec<_> = successors(Some(name), |row| bases.get(*row)).collect();
         *changes = way.iter().rev().flat_map(|row| own[*row].clone()).collect();
     }
     Ok(())
@@ -31,9 +32,9 @@ pub(super) fn resolve(rows: &mut [RowChanges], path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// Names the second of two such rows, or a row whose name makes no folder.
-pub(super) fn check_folders(rows: &[RowChanges], path: &Path) -> Result<()> {
+pub(super) fn check_folders(rows: &Rows, path: &Path) -> Result<()> {
     let mut folders = BTreeMap::new();
-    for (row, _) in rows {
+    for row in rows.keys() {
         let (place, folder) = (format_args!("{}, row.{row}", path.display()), slug(row));
         Error::unless(!folder.is_empty(), place, "a name with a letter or a digit", "none")?;
         let first = *folders.entry(folder).or_insert(row);
@@ -47,15 +48,11 @@ pub(super) fn check_folders(rows: &[RowChanges], path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// If that row is missing, or leads back to the row.
-pub(super) fn take(
-    rows: &mut [RowChanges],
-    key: &str,
-    path: &Path,
-) -> Result<BTreeMap<String, String>> {
+pub(super) fn take(rows: &mut Rows, key: &str, path: &Path) -> Result<BTreeMap<String, String>> {
     let wrong = |row: &str, expected: String, got: String| {
         Error::invalid(format!("{}, row.{row}, {key}", path.display()), expected, got)
     };
-    let known: Vec<_> = rows.iter().map(|(row, _)| row.clone()).collect();
+    let known: Vec<_> = rows.keys().cloned().collect();
     let mut all = BTreeMap::new();
     for (row, changes) in rows {
         // The last change counts, and `false` leaves out what was before.

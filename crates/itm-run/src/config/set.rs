@@ -42,12 +42,9 @@ impl Config {
         let file: Table = toml::from_str(&self.text).expect("it was read before");
         for text in &self.set {
             let key = keys(text)?;
-            let has_own = |row: &&String| {
-                let changes = self.rows.iter().find(|(name, _)| name == *row);
-                let is_own = |own: &Table| has(own, Some(&file), &key);
-                changes.is_some_and(|(_, changes)| changes.iter().any(is_own))
-            };
-            if let Some(row) = rows.first().filter(|_| rows.iter().all(|row| has_own(&row))) {
+            let changes = |row: &String| self.rows.get(row).into_iter().flatten();
+            let has_own = |row: &String| changes(row).any(|own| has(own, Some(&file), &key));
+            if let Some(row) = rows.first().filter(|_| rows.iter().all(has_own)) {
                 let expected = "a key that a row of this run takes from the target";
                 let got = format!("one that has a value in every row: --set row.\"{row}\".{text}");
                 return Err(Error::invalid(format!("--set {text}"), expected, got));

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::read::{section, table_of, within};
-use super::rows::RowChanges;
+use super::rows::Rows;
 
 /// A table or figure of the paper, by its number there, or a table of this project, by its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,12 +150,8 @@ impl View {
 }
 
 /// Takes the views out of a file.
-pub(super) fn take(
-    root: &mut Table,
-    path: &Path,
-    rows: &[RowChanges],
-) -> Result<Vec<(Exhibit, View)>> {
-    let mut views = Vec::new();
+pub(super) fn take(root: &mut Table, path: &Path, rows: &Rows) -> Result<BTreeMap<Exhibit, View>> {
+    let mut views = BTreeMap::new();
     for kind in ["table", "figure"] {
         let Some(sections) = root.remove(kind) else { continue };
         let place = |name: &str| format!("{}, {kind}{name}", path.display());
@@ -168,10 +164,9 @@ pub(super) fn take(
             let table = table_of(value, at.clone())?;
             let view: View = section(path, &format!("{kind}.{name}"), table)?;
             check(&view, &at, &shown, rows)?;
-            views.push((shown, view));
+            views.insert(shown, view);
         }
     }
-    views.sort_by(|(a, _), (b, _)| a.cmp(b));
     Ok(views)
 }
 
@@ -191,16 +186,15 @@ fn shown(kind: &str, name: &str, at: &str) -> Result<Exhibit> {
     }
 }
 
-fn check(view: &View, at: &str, shown: &Exhibit, rows: &[RowChanges]) -> Result<()> {
+fn check(view: &View, at: &str, shown: &Exhibit, rows: &Rows) -> Result<()> {
     within(format!("{at}, ensemble"), view.ensemble, 1..=100)?;
     let joined = (!view.together.is_empty()).then(|| view.joined());
     let known = |key: &str, names: Vec<&String>| {
         let is_known = |name: &String| {
-            rows.iter().any(|(row, _)| row == name)
-                || key != "rows" && joined.as_ref() == Some(name)
+            rows.contains_key(name) || key != "rows" && joined.as_ref() == Some(name)
         };
         let Some(other) = names.into_iter().find(|name| !is_known(name)) else { return Ok(()) };
-        let all: Vec<_> = rows.iter().map(|(row, _)| row.as_str()).collect();
+        let all: Vec<_> = rows.keys().map(String::as_str).collect();
         let expected = format!("rows of this file: {}", all.join(", "));
         Err(Error::invalid(format!("{at}, {key}"), expected, format!("`{other}`")))
     };
