@@ -119,16 +119,11 @@ pub(crate) fn file(path: &Path, text: &str) -> Result<Table> {
     Ok(root)
 }
 
-/// A file after the files that it extends: each overrides those before it.
+/// A file after the files that it extends: each overrides those before it. `above` is the chain of targets that leads to it by `extends`.
 ///
 /// # Errors
 /// If the chain of targets is a circle, breaks off or changes the method.
-pub(crate) fn chain(path: &Path, own: Table) -> Result<Vec<Table>> {
-    chain_below(path, own, &mut vec![])
-}
-
-/// `above` is the chain of targets that leads to this one by `extends`.
-fn chain_below(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Vec<Table>> {
+pub(crate) fn chain(path: &Path, mut own: Table, mut above: Vec<String>) -> Result<Vec<Table>> {
     let Some(extends) = own.remove("extends") else { return Ok(vec![own]) };
     let wrong = |expected: String, got: String| {
         Error::invalid(format!("{}, extends", path.display()), expected, got)
@@ -147,7 +142,7 @@ fn chain_below(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<V
     }
     let base = path.with_file_name(format!("{name}.toml"));
     let text = read_text(&base)?;
-    let mut chain = chain_below(&base, file(&base, &text)?, above)?;
+    let mut chain = chain(&base, file(&base, &text)?, above)?;
     let methods = method(std::slice::from_ref(&own)).zip(method(&chain));
     if let Some((own, base)) = methods.filter(|(own, base)| own != base) {
         let got = format!("`{name}`, whose method is {base}");

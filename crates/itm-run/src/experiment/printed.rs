@@ -48,10 +48,7 @@ impl Experiment {
             against.push(CCA.into());
         }
         let size = self.view.ensemble;
-        if size <= 1 {
-            return Claim { row, against };
-        }
-        let of = |row: String| if row == CCA { row } else { together(&row, size) };
+        let of = |row: String| if size < 2 || row == CCA { row } else { together(&row, size) };
         Claim { row: of(row), against: against.into_iter().map(of).collect() }
     }
 

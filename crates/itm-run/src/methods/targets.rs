@@ -55,7 +55,7 @@ impl Config {
     pub(crate) fn parse(name: &str, path: PathBuf, mut text: String) -> Result<Self> {
         let mut root = config::file(&path, &text)?;
         if root.contains_key("extends") || root.contains_key("preset") {
-            root = whole(&path, config::chain(&path, root)?)?;
+            root = whole(&path, config::chain(&path, root, vec![])?)?;
             text = toml::to_string(&root).expect("the tables were TOML");
         }
         Self::new(name, path, text, root)

@@ -36,29 +36,21 @@ fn group(root: &Path, line: &str) -> Option<u64> {
 }
 
 /// Names of the files of a control group: its limit, its use, and the lines of `memory.stat` that count cached files.
-struct Names {
-    limit: &'static str,
-    used: &'static str,
-    cached: [&'static str; 2],
-}
+type Names = [&'static str; 4];
 
-const V1: Names = Names {
-    limit: "memory.limit_in_bytes",
-    used: "memory.usage_in_bytes",
-    cached: ["total_inactive_file", "total_active_file"],
-};
-
-const V2: Names =
-    Names { limit: "memory.max", used: "memory.current", cached: ["inactive_file", "active_file"] };
+const V1: Names =
+    ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "total_active_file"];
+const V2: Names = ["memory.max", "memory.current", "inactive_file", "active_file"];
 
 /// Limit minus use. Cached files do not count as use: they give way when a program needs memory. `None` without a limit.
-fn left(folder: &Path, names: &Names) -> Option<u64> {
-    let number = |name| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
-    let (limit, used) = (number(names.limit)?, number(names.used)?); // "max" is no number
+fn left(folder: &Path, [limit, used, cached @ ..]: &Names) -> Option<u64> {
+    let number =
+        |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    let (limit, used) = (number(limit)?, number(used)?); // "max" is no number
     let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
     let cached = stat.lines().filter_map(|line| {
         let (name, value) = line.split_once(' ')?;
-        names.cached.contains(&name).then(|| value.trim().parse::<u64>().ok()).flatten()
+        cached.contains(&name).then(|| value.trim().parse::<u64>().ok()).flatten()
     });
     Some(limit.saturating_sub(used.saturating_sub(cached.sum())))
 }

@@ -26,7 +26,7 @@ pub(super) fn recalls(report: &Report) -> Table {
         format!("Recall in percent. {seeds} Interval: {unit}. Ties: {policy}{ties}.{chosen}");
     let mut t = of_rows(report, format!("Recall on {}", report.dataset)).noted(note);
     for (k, (group, short, head)) in SIX.into_iter().enumerate() {
-        t.best(head, rows().map(|r| Some(six(r)[k])), points).under(group, short);
+        t.best(head, rows().map(|r| Some(recall(r, k))), points).under(group, short);
     }
     t.best("rSum", rows().map(|r| Some(r.measured.rsum)), points);
     t.numbers("95 % interval", rows().map(|r| r.measured.ci95), interval);
@@ -51,7 +51,7 @@ pub(super) fn summary(report: &Report) -> Table {
     let mut t = of_rows(report, format!("Recall on {}, in percent", report.dataset));
     for k in [0, 3] {
         let (_, short, head) = SIX[k];
-        t.best(format!("{short}{head}"), rows().map(|r| Some(six(r)[k])), points);
+        t.best(format!("{short}{head}"), rows().map(|r| Some(recall(r, k))), points);
     }
     t.best("rSum", rows().map(|r| Some(r.measured.rsum)), points);
     t.numbers("±", rows().map(|r| r.measured.ci95), |[lo, hi]| points((hi - lo) / 2.0));
@@ -169,9 +169,9 @@ fn ties(report: &Report) -> String {
     }
 }
 
-fn six(row: &Row) -> [f64; 6] {
-    let ([a, b, c], [d, e, f]) = (row.measured.i2t.values(), row.measured.t2i.values());
-    [a, b, c, d, e, f]
+/// The k-th of [`SIX`].
+fn recall(row: &Row, k: usize) -> f64 {
+    [row.measured.i2t, row.measured.t2i][k / 3].values()[k % 3]
 }
 
 /// An interval of shares, in percent.

@@ -81,13 +81,6 @@ fn ranked(words: &[OneWord], value: fn(&OneWord) -> Option<f32>) -> Option<Vec<W
     Some(all)
 }
 
-/// How many words of a kind take from the score, and how many words of the kind there are.
-fn losing(words: &[OneWord], mismatched: bool) -> (u64, u64) {
-    let words = || words.iter().filter(|word| word.mismatched == mismatched);
-    let losing = words().filter(|word| word.negative.is_some_and(|x| x < 0.0));
-    (losing.count() as u64, words().count() as u64)
-}
-
 /// A value with its image, and whether it is of a mismatched word.
 type WordValue = (f32, u32, bool);
 
@@ -124,11 +117,14 @@ pub(super) fn detected(runs: &[&[OneWord]], images: usize) -> Detected {
             runs.iter().map(|run| ranked(run, value)).collect();
         over_seeds(&ranked?, images)
     };
+    let words = || runs.iter().copied().flatten();
+    // How many words of a kind take from the score, and how many words of the kind there are.
     let of = |mismatched: bool| {
-        let counts = runs.iter().map(|run| losing(run, mismatched));
-        counts.fold((0, 0), |(a, b), (losing, all)| (a + losing, b + all))
+        let words = || words().filter(|word| word.mismatched == mismatched);
+        let losing = words().filter(|word| word.negative.is_some_and(|x| x < 0.0));
+        (losing.count() as u64, words().count() as u64)
     };
-    let told = runs.iter().all(|run| run.iter().all(|word| word.negative.is_some()));
+    let told = words().all(|word| word.negative.is_some());
     let share = |(losing, all): (u64, u64)| (told && all > 0).then(|| losing as f64 / all as f64);
     Detected {
         by_negative_effect: by(|word| word.negative),

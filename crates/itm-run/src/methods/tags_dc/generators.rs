@@ -1,7 +1,7 @@
 //! How each model scores the sentences of each other model: Table 4, and the examples of Figure 4.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use itm_core::significance::Share;
 use itm_core::{Pairs, Result};
@@ -29,7 +29,7 @@ pub(super) struct Generators(Mutex<Seen>);
 #[derive(Debug, Default)]
 struct Seen {
     models: Vec<(Name, TagsDc)>,
-    made: Vec<(Name, Arc<Vec<Made>>)>,
+    made: Vec<(Name, Vec<Made>)>,
     /// By generator and discriminator.
     scores: BTreeMap<(Name, Name), Scored>,
     captions: Vec<String>,
@@ -59,7 +59,7 @@ impl Generators {
         let Seen { models, made: all, scores, captions } = &mut *seen;
         *captions = trial.source.dataset.test.captions.clone();
         models.push((name.clone(), method));
-        let own = made.map(|made| (name.clone(), Arc::new(made)));
+        let own = made.map(|made| (name.clone(), made));
         // The other models judge this model's sentences; then this model judges those of the others.
         if let Some((generator, made)) = &own {
             for (judge, other) in models.iter() {
@@ -255,7 +255,7 @@ mod tests {
         for (generator, judge, right) in [(0, 0, 4), (1, 1, 2), (0, 1, 1), (1, 0, 1)] {
             seen.scores.insert((name(generator), name(judge)), below(right));
         }
-        seen.made = vec![(name(0), Arc::new(vec![made(0, "a")])), (name(1), Arc::default())];
+        seen.made = vec![(name(0), vec![made(0, "a")]), (name(1), vec![])];
         let table = table(&report, &seen, &rows).unwrap();
         let heads: Vec<&str> = table.columns.iter().map(|column| column.label.as_str()).collect();
         assert_eq!(heads, ["Full", "95 % interval", "Full, other seed", "95 % interval"]);
