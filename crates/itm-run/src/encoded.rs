@@ -36,6 +36,12 @@ pub enum Captions {
     Rows,
 }
 
+impl Default for Captions {
+    fn default() -> Self {
+        Self::Words(Marks::Off)
+    }
+}
+
 /// What happens to a caption before it becomes word pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cleaning {

@@ -10,9 +10,10 @@ use crate::source::Source;
 use crate::split::{Split, Splits};
 
 /// What a method sees of an image.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub enum Sees {
     /// The global feature.
+    #[default]
     Features,
     /// The features of its regions.
     Regions,

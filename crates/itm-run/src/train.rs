@@ -20,7 +20,7 @@ use crate::split::Split;
 use crate::stop;
 
 /// How long a method trains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Course {
     /// Largest number of passes over all captions.
     pub epochs: usize,
@@ -37,19 +37,13 @@ pub struct Course {
     pub validate_among: Option<usize>,
 }
 
-impl Course {
-    /// Whole epochs. Each ends with a validation over all pairs.
-    pub(crate) const fn of_epochs(epochs: usize, batch: usize, last: LastBatch) -> Self {
-        Self { epochs, updates: None, batch, last, validate_every: None, validate_among: None }
-    }
-}
-
 /// What happens to an epoch's captions that do not fill a batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LastBatch {
     /// They are left out; every epoch leaves out other captions.
     Dropped,
     /// They form a smaller batch.
+    #[default]
     Kept,
 }
 

@@ -20,7 +20,8 @@ pub(super) const KIND: Kind = Kind {
 impl Recipe for FneConfig {
     fn facts(&self) -> Result<Facts> {
         let TrainConfig { epochs, batch, micro_batch, precision, .. } = self.train;
-        let facts = Facts::new(Course::of_epochs(epochs, batch, LastBatch::Dropped));
+        let last = LastBatch::Dropped;
+        let facts = Facts::new(Course { epochs, batch, last, ..Course::default() });
         Ok(Facts {
             at_once: (batch.min(micro_batch), "train.micro_batch"),
             most_devices: batch.div_ceil(micro_batch.max(1)),

@@ -6,7 +6,7 @@ use itm_core::learn::Method;
 
 use super::targets::sections;
 use super::{Facts, Given, Kind, Recipe, checked, towers};
-use crate::train::{Course, LastBatch};
+use crate::train::Course;
 
 pub(super) const KIND: Kind = Kind {
     name: "hal",
@@ -20,8 +20,8 @@ pub(super) const KIND: Kind = Kind {
 impl Recipe for HalConfig {
     fn facts(&self) -> Result<Facts> {
         let HalTrainConfig { epochs, batch, .. } = self.train;
-        let (model, facts) =
-            (self.model.towers(), Facts::new(Course::of_epochs(epochs, batch, LastBatch::Kept)));
+        let model = self.model.towers();
+        let facts = Facts::new(Course { epochs, batch, ..Course::default() });
         Ok(Facts {
             at_once: (batch.min(self.train.micro_batch()), "train.micro_batch"),
             most_devices: batch.div_ceil(self.train.micro_batch().max(1)),

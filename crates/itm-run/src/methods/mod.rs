@@ -17,7 +17,7 @@ use burn::tensor::Device;
 use itm_core::data::{Regions, WordVectors};
 use itm_core::learn::{Items, Method};
 use itm_core::start::{InputStatistics, Start};
-use itm_core::text::{Marks, Word};
+use itm_core::text::Word;
 use itm_core::{Error, Preset, Relevance, Result};
 use itm_kernels::Precision;
 use maud::Markup;
@@ -192,7 +192,7 @@ pub trait Recipe: Send + Sync {
 }
 
 /// What the runner must know of a row before there is a model.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Epochs and batches.
     pub course: Course,
@@ -228,21 +228,7 @@ pub struct Facts {
 impl Facts {
     /// A row of features and words that begins with random weights.
     pub(crate) fn new(course: Course) -> Self {
-        Self {
-            course,
-            at_once: (course.batch, "train.batch"),
-            most_devices: 1,
-            needs_truth: false,
-            precision: None,
-            sees: Sees::Features,
-            captions: Captions::Words(Marks::Off),
-            most_pieces: None,
-            keeps_states: false,
-            published: false,
-            start: None,
-            rows_of: vec![],
-            new_heads: false,
-            needs_vectors: false,
-        }
+        let at_once = (course.batch, "train.batch");
+        Self { course, at_once, most_devices: 1, ..Self::default() }
     }
 }

@@ -10,7 +10,7 @@ use naaf::{Boundary, Naaf, NaafConfig, NaafEncoders, NaafTrainConfig, VectorsFro
 use self::word_scores::WordScores;
 use super::targets::sections;
 use super::{ClosedForm, Facts, Given, Kind, Recipe, Sees, checked, towers};
-use crate::train::{Course, LastBatch};
+use crate::train::Course;
 
 pub(super) const KIND: Kind = Kind {
     name: "naaf",
@@ -25,7 +25,7 @@ impl Recipe for NaafConfig {
     fn facts(&self) -> Result<Facts> {
         let NaafTrainConfig { epochs, batch, .. } = self.train;
         let model = &self.model;
-        let facts = Facts::new(Course::of_epochs(epochs, batch, LastBatch::Kept));
+        let facts = Facts::new(Course { epochs, batch, ..Course::default() });
         if let Some(pair) = model.pair() {
             return Ok(Facts {
                 at_once: (batch.min(self.train.micro_batch()), "train.micro_batch"),

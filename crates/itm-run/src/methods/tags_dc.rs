@@ -28,7 +28,7 @@ use crate::config::Config;
 use crate::measures::Measure;
 use crate::model::Model;
 use crate::split::Split;
-use crate::train::{Course, LastBatch};
+use crate::train::Course;
 
 pub(super) const KIND: Kind = Kind {
     name: "tags-dc",
@@ -56,9 +56,14 @@ impl Recipe for TagsDcConfig {
             std::fs::metadata(weights).map_err(Error::io(weights))?;
             captions = Captions::Pieces(vocabulary.clone(), Cleaning::Raw);
         }
-        let (validate_every, validate_among) = (train.validate_every, train.validate_among);
-        let course = Course::of_epochs(train.epochs, train.batch, LastBatch::Kept);
-        let course = Course { updates: train.updates, validate_every, validate_among, ..course };
+        let course = Course {
+            epochs: train.epochs,
+            updates: train.updates,
+            batch: train.batch,
+            validate_every: train.validate_every,
+            validate_among: train.validate_among,
+            ..Course::default()
+        };
         Ok(Facts {
             at_once: (train.batch.min(train.micro_batch), "train.micro_batch"),
             precision: Some(train.precision),

@@ -12,7 +12,14 @@ use super::*;
 use crate::disk::fakes::{Failing, Fails, Unsynced};
 use toy::Toy;
 
-const COURSE: Course = Course::of_epochs(3, 4, LastBatch::Dropped);
+const COURSE: Course = Course {
+    epochs: 3,
+    updates: None,
+    batch: 4,
+    last: LastBatch::Dropped,
+    validate_every: None,
+    validate_among: None,
+};
 
 const PLAN: Plan = Plan {
     course: COURSE,
