@@ -32,11 +32,11 @@ pub(crate) trait Measure: Send + Sync {
     /// If an item cannot be read, or a score or a file fails.
     fn look(&self, trial: &Trial) -> Result<()>;
 
-    /// What was found, over the rows of the report. A section without content is not shown.
+    /// What was found, over the rows of the report. Its numbers go into the report. A section without content is not shown.
     ///
     /// # Errors
     /// If a number is not finite.
-    fn section(&self, report: &Report) -> Result<Section>;
+    fn section(&self, report: &mut Report) -> Result<Section>;
 }
 
 /// The measures of a run, in the order of the report.

@@ -36,8 +36,9 @@ pub(crate) fn reproduce(target: Config, what: &What, how: &How, configs: &Path) 
     let expected = results::expected(&experiment)?;
     stop::listen()?;
     rows.extend(train_rows(&experiment, &measures)?);
-    let of_all = results::report(&experiment, expected, &rows, started.elapsed().as_secs_f64())?;
-    let sections = measures.iter().map(|measure| Ok(measure.section(&of_all)?.filled()));
+    let mut of_all =
+        results::report(&experiment, expected, &rows, started.elapsed().as_secs_f64())?;
+    let sections = measures.iter().map(|measure| Ok(measure.section(&mut of_all)?.filled()));
     let sections = sections.collect::<Result<Vec<_>>>()?;
     let folder = experiment.folder();
     fs::create_dir_all(&folder).map_err(Error::io(&folder))?;

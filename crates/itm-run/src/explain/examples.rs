@@ -36,7 +36,7 @@ impl Measure for Examples {
         Ok(())
     }
 
-    fn section(&self, report: &Report) -> Result<Section> {
+    fn section(&self, report: &mut Report) -> Result<Section> {
         Ok(pictures("Retrieved examples", &self.found, report, AnswerNumbers::Scores))
     }
 }
@@ -56,7 +56,7 @@ impl Measure for FalseNegatives {
         Ok(())
     }
 
-    fn section(&self, report: &Report) -> Result<Section> {
+    fn section(&self, report: &mut Report) -> Result<Section> {
         Ok(pictures("Most probable false negatives", &self.0, report, AnswerNumbers::Probabilities))
     }
 }

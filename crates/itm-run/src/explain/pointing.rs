@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use self::mismatch::{Mismatch, OneWord};
 use super::word_maps::{self, false_negative};
 use crate::measures::{BySeed, Measure, Trial};
-use crate::report::{PairMaps, Place, Report, Section, largest, word_pictures};
+use crate::report::{PairMaps, Report, Section, largest, word_pictures};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -67,7 +67,7 @@ impl Measure for Pointing {
         Ok(())
     }
 
-    fn section(&self, report: &Report) -> Result<Section> {
+    fn section(&self, report: &mut Report) -> Result<Section> {
         let words = self.counts.rows(report, |seeds| Some(WordNumbers::new(seeds)));
         let mut shown = vec![];
         for maps in self.maps.rows(report, |seeds| Some(seeds[0].clone())).into_iter().flatten() {
@@ -76,7 +76,7 @@ impl Measure for Pointing {
         let regions = shown.iter().any(|pair| matches!(pair.places, Places::Boxes(_)));
         let mut section =
             Section::new(if regions { "Words and regions" } else { "Words and patches" });
-        section.add_rows(report, Place::Truth, &words)?;
+        section.add_rows(report, |row| row.truth.get_or_insert_default(), &words)?;
         section.pictures = word_pictures(&shown);
         let tables = [
             tables::pointing(report, &words),

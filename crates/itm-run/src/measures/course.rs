@@ -35,7 +35,7 @@ impl Measure for Courses {
         Ok(())
     }
 
-    fn section(&self, report: &Report) -> Result<Section> {
+    fn section(&self, report: &mut Report) -> Result<Section> {
         let all = |seeds: &[&Curve]| Some(seeds.iter().map(|curve| (*curve).clone()).collect());
         let curves = self.0.rows(report, all);
         let trained = report.rows.iter().any(|row| !row.measured.per_seed.is_empty());

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BySeed, Measure, Trial};
 use crate::config::Claim;
-use crate::report::{Place, Report, Row, RowKind, Section, coloured, dotted, mean};
+use crate::report::{Report, Row, RowKind, Section, coloured, dotted, mean};
 
 /// Hubs of every row with scores.
 pub(crate) struct Hubs<'a> {
@@ -45,7 +45,7 @@ impl Measure for Hubs<'_> {
         Ok(())
     }
 
-    fn section(&self, report: &Report) -> Result<Section> {
+    fn section(&self, report: &mut Report) -> Result<Section> {
         let all = |seeds: &[&Nearest]| Some(seeds.iter().map(|run| (*run).clone()).collect());
         let known = report.rows.iter().zip(self.nearest.rows(report, all));
         let rows: Vec<RowRuns> = known.filter_map(|(row, runs)| Some((row, runs?))).collect();
@@ -62,12 +62,12 @@ impl Measure for Hubs<'_> {
             tables::hub_counts(report, &found.hubs),
         ];
         let figure = found.distribution.as_ref().and_then(|d| drawn(report, d));
-        let mut section = Section {
+        let section = Section {
             figures: figure.into_iter().collect(),
             tables: tables.into_iter().flatten().collect(),
             ..Section::new("Hubs")
         };
-        section.add(Place::Report, &found)?;
+        report.more.extend(section.keys(&found)?);
         Ok(section)
     }
 }

@@ -9,7 +9,7 @@ use itm_report::table::Table;
 use serde::{Deserialize, Serialize};
 
 use super::{BySeed, Measure, Trial};
-use crate::report::{Place, Report, Section, mean, of_rows};
+use crate::report::{Report, Section, mean, of_rows};
 
 /// The rows by each set of judgements that the data have.
 #[derive(Debug, Default)]
@@ -30,10 +30,10 @@ impl Measure for Judgements {
         Ok(())
     }
 
-    fn section(&self, report: &Report) -> Result<Section> {
+    fn section(&self, report: &mut Report) -> Result<Section> {
         let mut section = Section::new("Judgements beyond the annotated pairs");
         let rows = self.seeds.rows(report, RowJudgements::over);
-        section.add_rows(report, Place::Row, &rows)?;
+        section.add_rows(report, |row| &mut row.more, &rows)?;
         let names = rows.iter().flatten().flat_map(|row| row.judgements.keys());
         let names: BTreeSet<_> = names.collect();
         section.tables = names.iter().map(|name| table(report, &rows, name)).collect();

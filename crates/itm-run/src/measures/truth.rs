@@ -17,7 +17,7 @@ use self::epochs::EpochDraws;
 use self::similarities::Similarities;
 use super::{BySeed, Measure, Trial};
 use crate::audit::{DetectionAt, detection as detect};
-use crate::report::{Place, Report, Section, mean};
+use crate::report::{Report, Section, mean};
 
 /// The rows against a complete truth. Without a truth only the similarities of pairs are drawn.
 #[derive(Debug, Default)]
@@ -57,10 +57,10 @@ impl Measure for Audit {
         Ok(())
     }
 
-    fn section(&self, report: &Report) -> Result<Section> {
+    fn section(&self, report: &mut Report) -> Result<Section> {
         let truths = self.seeds.rows(report, |seeds| Some(Truth::new(seeds)));
         let mut section = Section::new("False negatives");
-        section.add_rows(report, Place::Truth, &truths)?;
+        section.add_rows(report, |row| row.truth.get_or_insert_default(), &truths)?;
         let rows = report.rows.iter().zip(&truths);
         let known = rows.filter_map(|(row, truth)| Some((&row.name, truth.as_ref()?)));
         let similarities = self.similarities.rows(report, |seeds| plots::similarities(seeds[0]));

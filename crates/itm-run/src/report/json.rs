@@ -8,22 +8,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Section;
 use crate::config::Claim;
 
 /// Numbers of measures, by key.
 pub(crate) type Numbers = BTreeMap<String, Value>;
-
-/// Where numbers are in `report.json`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Beside the keys of the report.
-    Report,
-    /// Beside the keys of the row with this name.
-    Row(String),
-    /// Among what needs a complete truth, `truth` of the row with this name.
-    Truth(String),
-}
 
 /// The version this program writes; a change that breaks a reader raises it.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
@@ -86,7 +74,7 @@ pub(crate) struct Report {
     pub(crate) config_sha256: String,
     /// SHA-256 over the data files read, or over the generator's parameters, hexadecimal.
     pub(crate) data_sha256: String,
-    /// Numbers of measures; only in a report that was read.
+    /// Numbers of measures.
     #[serde(flatten)]
     pub(crate) more: Numbers,
 }
@@ -130,9 +118,9 @@ pub(crate) struct Row {
     pub(crate) paper: Option<PaperNumbers>,
     /// What was measured here: the mean over seeds of the selected checkpoints.
     pub(crate) measured: Measured,
-    /// Numbers of measures that need data with a complete truth (Scenes); only in a report that was read.
+    /// Numbers of measures that need data with a complete truth (Scenes).
     pub(crate) truth: Option<Numbers>,
-    /// Numbers of other measures; only in a report that was read.
+    /// Numbers of other measures.
     #[serde(flatten)]
     pub(crate) more: Numbers,
 }
@@ -285,26 +273,14 @@ impl Report {
         paired.or_else(|| Some(rsum(row)? - rsum(minus)?))
     }
 
-    /// The text of `report.json`: this report with the numbers of its measures' sections.
+    /// The text of `report.json`.
     ///
     /// # Errors
     /// If a number is not finite: JSON has no such numbers, and `null` would mean "not measured".
-    pub(crate) fn to_json(&self, measured: &[Section]) -> Result<String, Error> {
+    pub(crate) fn to_json(&self) -> Result<String, Error> {
         let fits = finite_json(self).is_some();
         Error::unless(fits, "report.json", "finite numbers", "NaN or an infinity")?;
-        let mut whole = self.clone();
-        for (place, numbers) in measured.iter().flat_map(|section| &section.numbers) {
-            let row = |name: &String| self.rows.iter().position(|row| row.name == *name);
-            let keys = match place {
-                Place::Report => Some(&mut whole.more),
-                Place::Row(name) => row(name).map(|at| &mut whole.rows[at].more),
-                Place::Truth(name) => {
-                    row(name).map(|at| whole.rows[at].truth.get_or_insert_default())
-                }
-            };
-            keys.expect("a row of the report").extend(numbers.clone());
-        }
-        Ok(serde_json::to_string_pretty(&whole).expect("numbers and texts") + "\n")
+        Ok(serde_json::to_string_pretty(self).expect("numbers and texts") + "\n")
     }
 }
 

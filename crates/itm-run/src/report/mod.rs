@@ -34,7 +34,7 @@ pub(crate) use self::examples::{AnswerNumbers, data_url, render as shown_example
 pub(crate) use self::html::headed;
 pub(crate) use self::json::{
     CI95_UNIT, Comparison, Figure, FigurePoint, Measured, Numbers, PaperNumbers, PaperReference,
-    PaperRow, Place, RecallIntervals, Recalls, Report, Row, RowKind, SCHEMA_VERSION, SeedResult,
+    PaperRow, RecallIntervals, Recalls, Report, Row, RowKind, SCHEMA_VERSION, SeedResult,
 };
 pub(crate) use self::plots::{coloured, dotted};
 pub(crate) use self::tables::{of_rows, percent, role, trained};
@@ -140,7 +140,7 @@ pub(crate) enum Item {
     Caption(String),
 }
 
-/// What one measure found. Every report shows the tables, the page also figures and pictures, and `report.json` has the numbers.
+/// What one measure found. Every report shows the tables, the page also figures and pictures.
 #[derive(Debug, Default)]
 pub(crate) struct Section {
     pub(crate) title: String,
@@ -148,7 +148,6 @@ pub(crate) struct Section {
     pub(crate) pictures: Markup,
     /// A table with the section's title stands before the figures.
     pub(crate) tables: Vec<Table>,
-    pub(crate) numbers: Vec<(Place, Numbers)>,
 }
 
 impl Section {
@@ -162,32 +161,32 @@ impl Section {
         Self { tables: self.tables.into_iter().map(Table::filled).collect(), ..self }
     }
 
-    /// Adds the numbers of the rows of a report that have any, as [`add`](Self::add) does.
+    /// Adds the numbers of the rows of a report that have any, in their `place`.
     ///
     /// # Errors
-    /// If a number is not finite.
+    /// As [`keys`](Self::keys).
     pub(crate) fn add_rows<T>(
-        &mut self,
-        report: &Report,
-        place: fn(String) -> Place,
+        &self,
+        report: &mut Report,
+        place: fn(&mut Row) -> &mut Numbers,
         rows: &[Option<T>],
     ) -> Result<()>
     where
         T: Serialize + DeserializeOwned + PartialEq,
     {
-        let known = report.rows.iter().zip(rows);
-        let known = known.filter_map(|(row, numbers)| Some((&row.name, numbers.as_ref()?)));
-        for (name, numbers) in known {
-            self.add(place(name.clone()), numbers)?;
+        for (row, numbers) in report.rows.iter_mut().zip(rows) {
+            if let Some(numbers) = numbers {
+                place(row).extend(self.keys(numbers)?);
+            }
         }
         Ok(())
     }
 
-    /// Adds every key of `numbers`, which must serialise as an object.
+    /// Every key of `numbers`, which must serialise as an object.
     ///
     /// # Errors
     /// If a number is not finite: JSON has no such numbers, and `null` would mean "not measured".
-    pub(crate) fn add<T>(&mut self, place: Place, numbers: &T) -> Result<()>
+    pub(crate) fn keys<T>(&self, numbers: &T) -> Result<Numbers>
     where
         T: Serialize + DeserializeOwned + PartialEq,
     {
@@ -195,8 +194,7 @@ impl Section {
             let place = format!("report.json, {}", self.title);
             return Err(Error::invalid(place, "finite numbers", "NaN or an infinity"));
         };
-        self.numbers.push((place, keys.into_iter().collect()));
-        Ok(())
+        Ok(keys.into_iter().collect())
     }
 }
 
@@ -235,7 +233,7 @@ pub(crate) fn write(dir: &Path, report: &Report, measured: &[Section]) -> Result
     let first = first_sections(report);
     let sections: Vec<_> = first.iter().chain(measured).collect();
     let files = [
-        ("report.json", report.to_json(measured)?),
+        ("report.json", report.to_json()?),
         ("report.md", markdown::render(report, &sections)),
         ("report.html", html::render(report, &sections)),
     ];

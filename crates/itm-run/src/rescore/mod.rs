@@ -31,7 +31,7 @@ use crate::experiment::Experiment;
 use crate::measures::{BySeed, Measure, Trial};
 use crate::paper::Inferences;
 use crate::progress;
-use crate::report::{self, CCA, Place, Section};
+use crate::report::{self, CCA, Section};
 use crate::source::Source;
 
 use self::method::MethodSummary;
@@ -58,7 +58,7 @@ impl Measure for &Rescoring {
         Ok(())
     }
 
-    fn section(&self, report: &report::Report) -> Result<Section> {
+    fn section(&self, report: &mut report::Report) -> Result<Section> {
         let rows = report.rows.iter().zip(self.reports.rows(report, |seeds| Some(all(seeds))));
         let of_row = |(row, reports): (&report::Row, Option<Vec<Report>>)| {
             summarise(&row.name, &reports.unwrap_or_default())
@@ -66,7 +66,8 @@ impl Measure for &Rescoring {
         let rescored: Vec<Rescored> = rows.flat_map(of_row).collect();
         let mut section = Section::new("Re-scored for hubs");
         section.tables.extend(table::rescored(report, &rescored));
-        section.add(Place::Report, &BTreeMap::from([("rescored".to_owned(), rescored)]))?;
+        let numbers = BTreeMap::from([("rescored".to_owned(), rescored)]);
+        report.more.extend(section.keys(&numbers)?);
         Ok(section)
     }
 }

@@ -22,7 +22,7 @@ impl Measure for WordScores {
         Ok(())
     }
 
-    fn section(&self, report: &Report) -> Result<Section> {
+    fn section(&self, report: &mut Report) -> Result<Section> {
         let figures = self.0.rows(report, |seeds| Some(seeds[0].clone()));
         let figures = figures.into_iter().flatten().flatten().collect();
         Ok(Section { figures, ..Section::new("Word scores") })

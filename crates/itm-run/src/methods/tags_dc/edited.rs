@@ -11,7 +11,7 @@ use tags_dc::fluency::Fluency;
 use super::logits;
 use crate::measures::{BySeed, Measure, Trial};
 use crate::model::Model;
-use crate::report::{Place, Report, Section, of_rows, percent};
+use crate::report::{Report, Section, of_rows, percent};
 use crate::source::Source;
 
 /// How each row scores edited captions.
@@ -26,12 +26,12 @@ impl Measure for EditedCaptions {
         Ok(())
     }
 
-    fn section(&self, report: &Report) -> Result<Section> {
+    fn section(&self, report: &mut Report) -> Result<Section> {
         let rows = self.0.rows(report, EditShares::over);
         let mut section = Section::new("Edited captions");
         let key = |edited: &EditShares| BTreeMap::from([("edited".to_owned(), edited.clone())]);
         let numbers: Vec<_> = rows.iter().map(|row| row.as_ref().map(key)).collect();
-        section.add_rows(report, Place::Row, &numbers)?;
+        section.add_rows(report, |row| &mut row.more, &numbers)?;
         section.tables.extend(table(report, &rows));
         Ok(section)
     }

@@ -15,7 +15,7 @@ use super::gaps::{self, Gaps};
 use super::generators::Generators;
 use super::made::{Made, sentences};
 use crate::measures::{BySeed, Measure, Trial};
-use crate::report::{Place, Report, Section, of_rows, percent};
+use crate::report::{Report, Section, of_rows, percent};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -42,12 +42,12 @@ impl Measure for SyntheticSentences {
         self.generators.look(trial, trained.model, made)
     }
 
-    fn section(&self, report: &Report) -> Result<Section> {
+    fn section(&self, report: &mut Report) -> Result<Section> {
         let rows = self.counts.rows(report, |seeds| Some(SentenceShares::over(seeds)));
         let others = self.fluency.rows(report, |seeds| seeds.first().map(|found| **found));
         let gaps = self.gaps.rows(report, |seeds| Some(Gaps::over(seeds)));
         let mut section = Section::new("Synthetic sentences");
-        section.add_rows(report, Place::Truth, &rows)?;
+        section.add_rows(report, |row| row.truth.get_or_insert_default(), &rows)?;
         let of_rows = [table(report, &rows), by_kind(report, &rows), of_all(report, &rows)];
         section.tables.extend(of_rows.into_iter().flatten());
         section.tables.extend(fluency(report, &rows, &others));

@@ -1,30 +1,34 @@
+use super::super::Section;
 use super::super::tests::sample;
 use super::*;
 
 #[test]
 fn reads_back_what_it_wrote() {
     let report = sample::report(24.3, -5.5, &[1, 2, 3]);
-    assert_eq!(serde_json::from_str::<Report>(&report.to_json(&[]).unwrap()).unwrap(), report);
+    assert_eq!(serde_json::from_str::<Report>(&report.to_json().unwrap()).unwrap(), report);
 }
 
 /// Numbers of measures stand beside the keys of the report, of a row, and in a row's `truth`.
 #[test]
 fn numbers_of_sections_stand_in_their_places() {
-    let report = sample::report(24.3, -5.5, &[1, 2, 3]);
-    let mut section = Section::new("Hubs");
+    let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
+    let section = Section::new("Hubs");
     let number = |key: &str, value: f64| BTreeMap::from([(key.to_owned(), value)]);
-    section.add(Place::Report, &number("hubs", 9.5)).unwrap();
-    section.add(Place::Row("Full".into()), &number("edited", 0.5)).unwrap();
-    section.add(Place::Truth("Full".into()), &number("map_at_r", 0.25)).unwrap();
-    section.add(Place::Truth("Full".into()), &number("base_rate", 0.125)).unwrap();
-    let json: Value = serde_json::from_str(&report.to_json(&[section]).unwrap()).unwrap();
+    report.more.extend(section.keys(&number("hubs", 9.5)).unwrap());
+    let of_full = |key, value| [None, None, Some(number(key, value))];
+    section.add_rows(&mut report, |row| &mut row.more, &of_full("edited", 0.5)).unwrap();
+    for (key, value) in [("map_at_r", 0.25), ("base_rate", 0.125)] {
+        let rows = of_full(key, value);
+        section.add_rows(&mut report, |row| row.truth.get_or_insert_default(), &rows).unwrap();
+    }
+    let json: Value = serde_json::from_str(&report.to_json().unwrap()).unwrap();
     assert_eq!((&json["hubs"], &json["rows"][2]["edited"]), (&9.5.into(), &0.5.into()));
     let truth = &json["rows"][2]["truth"];
     assert_eq!((&truth["map_at_r"], &truth["base_rate"]), (&0.25.into(), &0.125.into()));
     assert!(json["rows"][3]["truth"].is_null());
     let back: Report = serde_json::from_value(json).unwrap();
     assert_eq!(back.more["hubs"], 9.5);
-    let error = Section::new("Hubs").add(Place::Report, &number("hubs", f64::NAN)).unwrap_err();
+    let error = section.keys(&number("hubs", f64::NAN)).unwrap_err();
     assert!(error.to_string().starts_with("report.json, Hubs: expected finite"), "{error}");
 }
 
@@ -33,7 +37,7 @@ fn numbers_of_sections_stand_in_their_places() {
 fn keys_of_the_schema() {
     let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
     report.rows[2].paper = report.paper_reference.as_ref().map(|p| p.rows[0].numbers.clone());
-    let json: serde_json::Value = serde_json::from_str(&report.to_json(&[]).unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&report.to_json().unwrap()).unwrap();
     let has = |at: &str, keys: &str| {
         let object = json.pointer(at).unwrap().as_object().unwrap();
         for key in keys.split(' ') {
@@ -66,6 +70,6 @@ fn nothing_that_is_not_a_number_gets_out() {
     for (i, spoil) in breaks.into_iter().enumerate() {
         let mut report = sample::report(24.3, -5.5, &[1]);
         spoil(&mut report);
-        assert!(report.to_json(&[]).is_err(), "case {i}");
+        assert!(report.to_json().is_err(), "case {i}");
     }
 }
