@@ -28,7 +28,8 @@ pub enum Exhibit {
 impl Exhibit {
     /// The table that a command line or a section names: a number means a table of the paper.
     pub fn table(name: &str) -> Self {
-        paper_number(name).map_or_else(|| Self::Named(name.to_owned()), Self::Table)
+        let number = name.parse::<u32>().ok().filter(|&n| n > 0);
+        number.map_or_else(|| Self::Named(name.to_owned()), Self::Table)
     }
 
     /// Its number or its name.
@@ -41,13 +42,8 @@ impl Exhibit {
 
     /// The place of a key in the section of the file, for an error.
     pub(crate) fn key(&self, key: &str) -> String {
-        let kind = if matches!(self, Self::Figure(_)) { "figure" } else { "table" };
-        format!("{kind}.{}, {key}", self.name())
+        format!("{}, {key}", self.to_string().replace(' ', "."))
     }
-}
-
-fn paper_number(name: &str) -> Option<u32> {
-    name.parse().ok().filter(|&n| n > 0)
 }
 
 impl fmt::Display for Exhibit {
@@ -173,16 +169,15 @@ pub(super) fn take(root: &mut Table, path: &Path, rows: &Rows) -> Result<BTreeMa
 /// The table or figure of a section, from its kind and name.
 fn shown(kind: &str, name: &str, at: &str) -> Result<Exhibit> {
     let wrong = |expected: &str| Err(Error::invalid(at, expected, format!("`{name}`")));
-    let plain = |name: &str| {
-        let known = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(known)
-    };
-    match (kind, paper_number(name)) {
-        ("table", Some(number)) => Ok(Exhibit::Table(number)),
-        ("table", None) if plain(name) => Ok(Exhibit::Named(name.to_owned())),
-        ("table", None) => wrong("a number of the paper, or a name of letters, digits and hyphens"),
-        (_, Some(number)) => Ok(Exhibit::Figure(number)),
-        (_, None) => wrong("a number of the paper"),
+    let known = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(known);
+    match (kind, Exhibit::table(name)) {
+        ("table", Exhibit::Named(_)) if !plain => {
+            wrong("a number of the paper, or a name of letters, digits and hyphens")
+        }
+        ("table", table) => Ok(table),
+        (_, Exhibit::Table(number)) => Ok(Exhibit::Figure(number)),
+        _ => wrong("a number of the paper"),
     }
 }
 

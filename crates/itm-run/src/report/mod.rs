@@ -37,7 +37,7 @@ pub(crate) use self::json::{
     PaperRow, RecallIntervals, Recalls, Report, Row, RowKind, SCHEMA_VERSION, SeedResult,
 };
 pub(crate) use self::plots::{coloured, dotted};
-pub(crate) use self::tables::{of_rows, percent, role, trained};
+pub(crate) use self::tables::{of_rows, percent, role};
 pub(crate) use self::terminal::{Detail, render as terminal};
 pub(crate) use self::word_patches::{kind, largest};
 

@@ -16,7 +16,7 @@ const OTHERS: [u8; 10] = [1, 2, 3, 4, 5, 8, 9, 10, 11, 12];
 /// eleventh other row is the first that shares a colour.
 pub(crate) fn coloured(report: &Report) -> Vec<(&Row, u8)> {
     let mut others = OTHERS.into_iter().cycle();
-    let mut colour = |row: &Row| match role(report, &row.name, row.kind) {
+    let mut colour = |row: &Row| match role(report, &row.name) {
         Role::Method => 0,
         Role::Baseline if row.name == CHANCE => 6,
         Role::Baseline | Role::Bound => 7,

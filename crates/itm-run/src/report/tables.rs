@@ -67,7 +67,7 @@ pub(super) fn summary(report: &Report) -> Table {
 pub(super) fn comparisons(report: &Report) -> Option<Table> {
     let all = || report.comparisons.iter();
     let test = &all().next()?.test;
-    let lines = all().map(|c| (format!("{} − {}", c.row, c.minus), trained(report, &c.row)));
+    let lines = all().map(|c| (format!("{} − {}", c.row, c.minus), role(report, &c.row)));
     let mut t = Table::new("Differences between rows", "difference", lines);
     t.column("rSum", all().map(|c| signed(c.rsum)));
     t.column("95 % interval", all().map(|c| interval(c.ci95)));
@@ -89,7 +89,7 @@ pub(super) fn paper(report: &Report) -> Option<Table> {
     let protocol = reference.map_or(String::new(), |p| format!(", protocol {}", p.protocol));
     let apart = reference
         .map_or(String::new(), |_| format!(" Not comparable with recalls on {}.", report.dataset));
-    let lines = printed.iter().map(|(name, _)| (*name, trained(report, name)));
+    let lines = printed.iter().map(|(name, _)| (*name, role(report, name)));
     let mut t = Table::new(format!("{dataset} (paper)"), "row", lines)
         .noted(format!("Table {table} as printed{protocol}; rSum is our sum.{apart}"));
     for (k, (group, short, head)) in SIX.into_iter().enumerate() {
@@ -181,13 +181,13 @@ pub(crate) fn percent(ends: [f64; 2]) -> String {
 
 /// A table with a line for each row and no columns yet.
 pub(crate) fn of_rows(report: &Report, title: impl Into<String>) -> Table {
-    let line = |r: &Row| (r.name.clone(), role(report, &r.name, r.kind));
+    let line = |r: &Row| (r.name.clone(), role(report, &r.name));
     Table::new(title, "row", report.rows.iter().map(line))
 }
 
 /// The role of the row `name` in the claim.
-pub(crate) fn role(report: &Report, name: &str, kind: RowKind) -> Role {
-    match kind {
+pub(crate) fn role(report: &Report, name: &str) -> Role {
+    match report.row(name).map_or(RowKind::Trained, |row| row.kind) {
         _ if name == report.claim.row => Role::Method,
         RowKind::Baseline if is_bound(name) => Role::Bound,
         RowKind::Baseline => Role::Baseline,
@@ -198,11 +198,6 @@ pub(crate) fn role(report: &Report, name: &str, kind: RowKind) -> Role {
 /// Whether a row is of an oracle.
 pub(super) fn is_bound(name: &str) -> bool {
     [ORACLE, SPECIFIC_ORACLE, BAYES].contains(&name)
-}
-
-/// The role of a row that is not a baseline.
-pub(crate) fn trained(report: &Report, name: &str) -> Role {
-    role(report, name, RowKind::Trained)
 }
 
 #[cfg(test)]

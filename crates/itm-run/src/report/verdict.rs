@@ -69,7 +69,10 @@ pub(super) fn of(report: &Report) -> Verdict {
         let names: Vec<_> = missing.iter().map(|s| s.as_str()).collect();
         text += &format!(" Not run: {}.", names.join(", "));
     }
-    text += &closed_form(report);
+    // The paper claims nothing about the closed form.
+    if report.row(CCA).is_some() && !claim.against.iter().any(|row| row == CCA) {
+        text += &format!(" Apart from the claim, {} {}.", claim.row, compare(report, CCA).1);
+    }
     if let [seed] = report.seeds[..] {
         let noise = "the intervals do not cover the noise of training";
         text += &format!(" One seed only ({seed}): {noise}.");
@@ -80,15 +83,6 @@ pub(super) fn of(report: &Report) -> Verdict {
         text += &format!(" Measured on {}{not}.", report.dataset);
     }
     Verdict { outcome, text }
-}
-
-/// How the claim's row compares with the closed form. The paper claims nothing about that.
-fn closed_form(report: &Report) -> String {
-    let claim = &report.claim;
-    if report.row(CCA).is_none() || claim.against.iter().any(|row| row == CCA) {
-        return String::new();
-    }
-    format!(" Apart from the claim, {} {}.", claim.row, compare(report, CCA).1)
 }
 
 /// How the claim's row compares with another row, also in words.

@@ -4,14 +4,14 @@ use itm_report::format::{interval, p_phrase, points, signed};
 use itm_report::table::Table;
 
 use super::Rescored;
-use crate::report::{Report, trained};
+use crate::report::{Report, role};
 
 /// Every row under every correction beside nearest neighbours; `None` if the command names none.
 pub(super) fn rescored(report: &Report, rescored: &[Rescored]) -> Option<Table> {
     let all = || rescored.iter();
     all().next()?;
     let name = |r: &Rescored| format!("{}, {}", r.row, r.method.to_uppercase());
-    let lines = all().map(|r| (name(r), trained(report, &r.row)));
+    let lines = all().map(|r| (name(r), role(report, &r.row)));
     let mut t = Table::new("Re-scored for hubs", "row", lines).noted(
         "NNS: nearest neighbours, as in the tables above. Transductive: the correction saw the scores \
          of all test queries, which nearest neighbours do not. Interval: the smallest that holds each \

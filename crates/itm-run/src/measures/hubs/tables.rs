@@ -1,16 +1,16 @@
 //! Hubs of the rows: how unequally their nearest neighbours find items.
 
 use itm_report::format::{decimals, interval_to, share, signed_to};
-use itm_report::table::{Role, Table};
+use itm_report::table::Table;
 
 use super::{HubCounts, HubDifference, RowHubs, Spread};
-use crate::report::{Report, RowKind, role, trained};
+use crate::report::{Report, role};
 
 /// Skewnesses of every row; `None` where nothing was counted.
 pub(super) fn hubs(report: &Report, hubs: &[RowHubs]) -> Option<Table> {
     let rows = || hubs.iter();
     let first = rows().next()?;
-    let lines = rows().map(|row| (row.row.as_str(), of(report, row)));
+    let lines = rows().map(|row| (row.row.as_str(), role(report, &row.row)));
     let mut t = Table::new("Hubs: skewness", "row", lines).noted(
         "N_k of an item: how many queries have it among their k nearest, 0 included. A larger skewness \
          means stronger hubs. hs-sum: the sum over N_1, N_5, N_10 and both directions. Mean over seeds \
@@ -33,7 +33,7 @@ pub(super) fn hub_counts(report: &Report, hubs: &[RowHubs]) -> Option<Table> {
     hubs.first()?;
     let all = || hubs.iter().flat_map(|row| row.counts.iter().map(move |c| (row, c)));
     let name = |row: &RowHubs, c: &HubCounts| format!("{}, N_{} {}", row.row, c.k, c.direction);
-    let lines = all().map(|(row, c)| (name(row, c), of(report, row)));
+    let lines = all().map(|(row, c)| (name(row, c), role(report, &row.row)));
     let mut t = Table::new("Hubs: counts", "row", lines).noted(
         "Robin Hood: the share of all answers that would have to move so that all counts are equal. \
          In no list: items that no query has among its k nearest. Largest: the largest N_k.",
@@ -49,7 +49,7 @@ pub(super) fn hub_counts(report: &Report, hubs: &[RowHubs]) -> Option<Table> {
 pub(super) fn hub_differences(report: &Report, differences: &[HubDifference]) -> Option<Table> {
     let all = || differences.iter();
     let first = all().next()?;
-    let lines = all().map(|d| (format!("{} − {}", d.row, d.minus), trained(report, &d.row)));
+    let lines = all().map(|d| (format!("{} − {}", d.row, d.minus), role(report, &d.row)));
     let mut t = Table::new("Differences of hubs", "difference", lines).noted(
         "Below 0: fewer hubs. Interval: 95 % percentile bootstrap over seeds and test images, 2,000 \
          draws, the same for both rows.",
@@ -68,14 +68,10 @@ fn spread(x: Spread, places: usize) -> String {
     x.sd.map_or_else(|| mean.clone(), |sd| format!("{mean} ± {}", decimals(sd, places)))
 }
 
-fn of(report: &Report, row: &RowHubs) -> Role {
-    let kind = report.row(&row.row).map_or(RowKind::Trained, |row| row.kind);
-    role(report, &row.row, kind)
-}
-
 #[cfg(test)]
 mod tests {
     use hubness::Direction;
+    use itm_report::table::Role;
 
     use super::*;
     use crate::report::tests::sample;

@@ -7,7 +7,7 @@ use itm_report::table::{Role, Table};
 
 use super::{EpochDraws, Truth};
 use crate::audit::DetectionAt;
-use crate::report::{Report, Row, of_rows, trained};
+use crate::report::{Report, Row, of_rows, role};
 
 /// Measures against the complete truth; `None` where there is none.
 pub(super) fn relevance(report: &Report, truths: &[Option<Truth>]) -> Option<Table> {
@@ -127,7 +127,7 @@ pub(super) fn detection(report: &Report, truths: &[Option<Truth>]) -> Option<Tab
     let (mut names, mut lines) = (Vec::new(), Vec::new());
     for (row, all) in found() {
         for of_prior in all.chunk_by(|a, b| a.name == b.name) {
-            names.push((format!("{}, {}", row.name, of_prior[0].name), trained(report, &row.name)));
+            names.push((format!("{}, {}", row.name, of_prior[0].name), role(report, &row.name)));
             lines.push(of_prior.iter().collect());
         }
     }
