@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 use itm_core::Result;
 use itm_core::audit::{Candidates, Draws, ReliabilityBin};
 use itm_core::eval::{MultiEvaluation, MultiMetrics};
+use itm_report::figure::Figure;
 use serde::{Deserialize, Serialize};
 
 use self::epochs::EpochDraws;
-use self::similarities::Similarities;
+use self::similarities::{curve, groups};
 use super::{BySeed, Measure, Trial};
 use crate::audit::{DetectionAt, detection as detect};
 use crate::report::{Report, Section, mean};
@@ -23,7 +24,7 @@ use crate::report::{Report, Section, mean};
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
     seeds: BySeed<Seed>,
-    similarities: BySeed<Similarities>,
+    similarities: BySeed<Figure>,
 }
 
 /// One model against the truth. A row without a training has no draws.
@@ -40,9 +41,10 @@ struct Seed {
 impl Measure for Audit {
     fn look(&self, trial: &Trial) -> Result<()> {
         if let Some(trained) = trial.trained.filter(|trained| trained.first) {
-            let posterior = trained.model.method.posterior();
-            let found = Similarities::new(trial, posterior.as_ref())?;
-            self.similarities.put(trial, found);
+            let (name, groups) = (trained.model.name(), groups(trial)?);
+            let posterior = trained.model.method.posterior().as_ref().map(curve);
+            let figure = plots::similarities(&name, &groups, posterior.as_ref());
+            figure.into_iter().for_each(|figure| self.similarities.put(trial, figure));
         }
         let Some(truth) = &trial.source.truth else { return Ok(()) };
         let progress = trial.trained.map(|trained| trained.progress);
@@ -63,7 +65,7 @@ impl Measure for Audit {
         section.add_rows(report, |row| row.truth.get_or_insert_default(), &truths)?;
         let rows = report.rows.iter().zip(&truths);
         let known = rows.filter_map(|(row, truth)| Some((&row.name, truth.as_ref()?)));
-        let similarities = self.similarities.rows(report, |seeds| plots::similarities(seeds[0]));
+        let similarities = self.similarities.rows(report, |seeds| Some(seeds[0].clone()));
         section.figures.extend(known.clone().filter_map(|(row, truth)| plots::draw(row, truth)));
         section.figures.extend(similarities.into_iter().flatten());
         section.figures.extend(known.filter_map(|(row, truth)| plots::reliability(row, truth)));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use itm_report::figure::{Figure, Key, SIZE, Shape, courses};
 use itm_report::plot::{Axis, Ink, Plot, Point, drawable, padded};
 
-use super::similarities::Similarities;
+use super::similarities::Group;
 use super::{EpochDraws, Reliability, Truth};
 use crate::report::dotted;
 
@@ -32,37 +32,39 @@ pub(super) fn draw(row: &str, truth: &Truth) -> Option<Figure> {
     courses(title, ["epoch", "% of the negatives"], &lines, &[])
 }
 
-/// Histograms of the groups' similarities (left axis) and the posterior over them (right axis).
-pub(super) fn similarities(s: &Similarities) -> Option<Figure> {
+/// Histograms of the groups' similarities (left axis) and the posterior of the row's sampler over them (right axis).
+pub(super) fn similarities(
+    name: &str,
+    groups: &[Group],
+    posterior: Option<&(String, Vec<Point>)>,
+) -> Option<Figure> {
     const BINS: usize = 60;
-    let values = || s.groups.iter().flat_map(|(_, values)| values).map(|&v| f64::from(v));
+    let values = || groups.iter().flat_map(|(_, values)| values).map(|&v| f64::from(v));
     if !values().any(drawable) {
         return None;
     }
     let range = padded(values(), 0.02);
-    let groups: Vec<_> =
-        s.groups.iter().map(|(_, values)| histogram(values, &range, BINS)).collect();
-    let top = groups.iter().flatten().fold(0.0, |a: f64, &b| a.max(b));
+    let shares: Vec<_> = groups.iter().map(|(_, values)| histogram(values, &range, BINS)).collect();
+    let top = shares.iter().flatten().fold(0.0, |a: f64, &b| a.max(b));
     let up = Axis::new("% of the group per bin", 0.0..top * 1.08);
     let mut plot = Plot::new(Axis::new("score s", range.clone()), up);
     // Matching pairs are blue, pairs that are true but not annotated green, other pairs vermilion.
-    let colours: &[u8] = if s.groups.len() == 2 { &[0, 1] } else { &[0, 2, 1] };
+    let colours: &[u8] = if groups.len() == 2 { &[0, 1] } else { &[0, 2, 1] };
     let mut legend = Vec::new();
-    for ((shares, (label, _)), &colour) in groups.iter().zip(&s.groups).zip(colours.iter().cycle())
-    {
+    for ((shares, (label, _)), &colour) in shares.iter().zip(groups).zip(colours.iter().cycle()) {
         let outline = steps(shares, &range);
         plot.line(&outline, Ink::solid(colour), 3);
         plot.area(outline, Ink::solid(colour).faint(0.3));
         legend.push(Key::new(*label, Shape::Area, Ink::solid(colour)));
     }
-    if let Some((label, curve)) = &s.posterior {
+    if let Some((label, curve)) = posterior {
         let inside = |p: &Point| range.contains(&p.0) || p.0 == range.end;
         let points: Vec<_> = curve.iter().copied().filter(inside).collect();
         plot.right_line(Axis::new("probability P(s)", 0.0..1.04), &points, prior(0), 5);
         legend.push(Key::new(label.as_str(), Shape::Line, prior(0)));
     }
-    let posterior = if s.posterior.is_none() { "" } else { " and the posterior" };
-    let title = format!("{}, seed {}: scores of test pairs{posterior}", s.row, s.seed);
+    let posterior = if posterior.is_none() { "" } else { " and the posterior" };
+    let title = format!("{name}: scores of test pairs{posterior}");
     Some(Figure::new(title, SIZE, &plot).with(legend))
 }
 

@@ -9,51 +9,36 @@ use crate::measures::{Trial, each_score};
 /// Approximate number of other pairs in a histogram.
 const OTHERS: usize = 20_000;
 
-/// Similarity samples of one row and one seed, with the posterior P(false negative | s) or
-/// P(match | s) that the row's sampler used.
-#[derive(Clone, Debug)]
-pub(super) struct Similarities {
-    /// The row's name.
-    pub(super) row: String,
-    /// The seed.
-    pub(super) seed: u64,
-    /// Two or three groups in the order matching, (true but not annotated,) other. A few tens of
-    /// thousands of values per group are enough; the histogram is normalised per group.
-    /// A label such as `matching pairs`, and scores; scores that are not finite are not drawn.
-    pub(super) groups: Vec<(&'static str, Vec<f32>)>,
-    /// A label such as `P(match | s), p = 1e-4`, and the curve `(s, P)` of the posterior, s ascending.
-    pub(super) posterior: Option<(String, Vec<Point>)>,
-}
+/// The label of a group of pairs, such as `matching pairs`, and the scores of the pairs. A few tens of
+/// thousands of values per group are enough; the histogram is normalised per group. Scores that are not finite are not drawn.
+pub(super) type Group = (&'static str, Vec<f32>);
 
-impl Similarities {
-    /// Similarities of the test split by kind of pair, with the final posterior of the sampler.
-    ///
-    /// # Errors
-    /// If a score cannot be computed.
-    pub(super) fn new(trial: &Trial, posterior: Option<&MatchProbability>) -> Result<Self> {
-        let Trial { source, scores, .. } = trial;
-        let pairs = &source.dataset.test.pairs;
-        let truth = source.truth.as_ref().map(|truth| &truth.test);
-        let [mut matching, mut unnoticed, mut other] = [vec![], vec![], vec![]];
-        let m = scores.texts();
-        let stride = stride(scores.images() * m, m);
-        each_score(*scores, |i, t, s| {
-            if pairs.image_of(t) == i {
-                matching.push(s);
-            } else if truth.is_some_and(|truth| truth.contains(i, t)) {
-                unnoticed.push(s);
-            } else if (i * m + t).is_multiple_of(stride) {
-                other.push(s);
-            }
-        })?;
-        let mut groups = vec![("matching pairs", matching)];
-        if truth.is_some() {
-            groups.push(("true, not annotated", unnoticed));
+/// Similarities of the test split, in two or three groups: matching, (true but not annotated,) other.
+///
+/// # Errors
+/// If a score cannot be computed.
+pub(super) fn groups(trial: &Trial) -> Result<Vec<Group>> {
+    let Trial { source, scores, .. } = trial;
+    let pairs = &source.dataset.test.pairs;
+    let truth = source.truth.as_ref().map(|truth| &truth.test);
+    let [mut matching, mut unnoticed, mut other] = [vec![], vec![], vec![]];
+    let m = scores.texts();
+    let stride = stride(scores.images() * m, m);
+    each_score(*scores, |i, t, s| {
+        if pairs.image_of(t) == i {
+            matching.push(s);
+        } else if truth.is_some_and(|truth| truth.contains(i, t)) {
+            unnoticed.push(s);
+        } else if (i * m + t).is_multiple_of(stride) {
+            other.push(s);
         }
-        groups.push(("other pairs", other));
-        let posterior = posterior.map(curve);
-        Ok(Self { row: trial.row.into(), seed: trial.seed, groups, posterior })
+    })?;
+    let mut groups = vec![("matching pairs", matching)];
+    if truth.is_some() {
+        groups.push(("true, not annotated", unnoticed));
     }
+    groups.push(("other pairs", other));
+    Ok(groups)
 }
 
 /// The stride that takes about [`OTHERS`] pairs; coprime to the texts of a row, because otherwise it would skip whole columns.
@@ -66,7 +51,8 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-fn curve(posterior: &MatchProbability) -> (String, Vec<Point>) {
+/// A label such as `P(match | s), p = 1e-4`, and the curve `(s, P)` of a posterior, s ascending.
+pub(super) fn curve(posterior: &MatchProbability) -> (String, Vec<Point>) {
     let points = (0..=200).map(|k| f64::from(k) / 100.0 - 1.0);
     let label = format!("P(match | s), p = {:e}", posterior.prior);
     (label, points.map(|s| (s, (posterior.of)(s))).collect())
@@ -81,7 +67,7 @@ mod tests {
     fn similarities_are_grouped_by_the_truth() {
         let source = tests::small_scenes([8, 4, 12]).1;
         let scores = by_truth(&source);
-        let groups = Similarities::new(&tests::trial(&source, &scores), None).unwrap().groups;
+        let groups = groups(&tests::trial(&source, &scores)).unwrap();
         assert_eq!(groups.len(), 3);
         for ((_, values), value) in groups.iter().zip([2.0, 3.0, 1.0]) {
             assert!(!values.is_empty() && values.iter().all(|&v| v == value));

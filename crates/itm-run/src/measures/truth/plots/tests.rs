@@ -20,8 +20,8 @@ fn similar(values: &[f32]) -> Option<Figure> {
 }
 
 fn similar_with(values: &[f32], posterior: Option<(String, Vec<Point>)>) -> Option<Figure> {
-    let groups = vec![("pairs", values.into())];
-    similarities(&Similarities { row: "Full".into(), seed: 1, groups, posterior })
+    let groups = vec![("pairs", values.to_vec())];
+    similarities("Full, seed 1", &groups, posterior.as_ref())
 }
 
 /// Without a posterior there is nothing to read at a right axis.
