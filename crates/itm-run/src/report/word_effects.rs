@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use itm_core::encoders::Places;
 use itm_core::learn::{Effect, WordMap};
 use itm_report::format::decimals;
-use itm_report::html::scroll;
+use itm_report::html::table;
+use itm_report::table::{Role, Table};
 use maud::{Markup, PreEscaped, html};
 
 use super::word_patches::{kind, picture, rect, svg, tenths};
@@ -48,19 +49,22 @@ fn one(pair: &PairMaps) -> Markup {
 }
 
 fn of_row(pair: &PairMaps, row: &RowMaps) -> Markup {
-    let effects = || row.maps.iter().filter_map(|map| Some((map, map.effect.as_ref()?)));
-    let most = |of: fn(&Effect) -> f32| effects().map(|(_, e)| of(e)).fold(0.0, f32::max);
+    let most = |of: fn(&Effect) -> f32| effects(row).map(|(_, e)| of(e)).fold(0.0, f32::max);
     let most = [most(added), most(taken)];
     html! {
         p.by { (row.name) @if let Some(score) = row.score { " · score " (decimals(f64::from(score), 3)) } }
         div.effect {
             (boxes(pair, row))
             div {
-                p.caption { @for (map, effect) in effects() { (coloured(map, effect, most)) " " } }
-                (scroll(&format!("Effects of words, {}", row.name), numbers(pair, row)))
+                p.caption { @for (map, effect) in effects(row) { (coloured(map, effect, most)) " " } }
+                (table(&numbers(pair, row)))
             }
         }
     }
+}
+
+fn effects(row: &RowMaps) -> impl Iterator<Item = (&WordMap, &Effect)> {
+    row.maps.iter().filter_map(|map| Some((map, map.effect.as_ref()?)))
 }
 
 fn added(effect: &Effect) -> f32 {
@@ -81,32 +85,18 @@ fn coloured(map: &WordMap, effect: &Effect, [most_added, most_taken]: [f32; 2]) 
     html! { span class=(class) style=(format!("--strength:{percent}%")) { (map.word) } }
 }
 
-fn numbers(pair: &PairMaps, row: &RowMaps) -> Markup {
+fn numbers(pair: &PairMaps, row: &RowMaps) -> Table {
     let number = |x: f32| decimals(f64::from(x), 3);
-    html! {
-        table {
-            thead { tr {
-                th scope="col" { "word" } th scope="col" { "negative" } th scope="col" { "positive" }
-                th scope="col" { "best cosine" } th scope="col" { "region" } th scope="col" { "weight" }
-            } }
-            tbody {
-                @for (map, effect) in row.maps.iter().filter_map(|map| Some((map, map.effect.as_ref()?))) {
-                    @let region = effect.place();
-                    tr {
-                        th scope="row" { (map.word) }
-                        td { @if let Some(x) = effect.negative { (number(x)) } @else { "–" } }
-                        td { (number(effect.positive)) }
-                        td { (number(map.best())) }
-                        td { @if let Some(k) = region { (k) } @else { "none" } }
-                        td { @if let Some(k) = region { (number(effect.weights[k])) } @else { "–" } }
-                    }
-                }
-            }
-        }
-        @if matches!(&pair.places, Places::Boxes(boxes) if boxes.is_empty()) {
-            p.note { "The places of the regions are unknown." }
-        }
-    }
+    let lines = effects(row).map(|(map, _)| (map.word.clone(), Role::Other));
+    let mut t = Table::new(format!("Effects of words, {}", row.name), "word", lines);
+    t.numbers("negative", effects(row).map(|(_, e)| e.negative), number);
+    t.column("positive", effects(row).map(|(_, e)| number(e.positive)));
+    t.column("best cosine", effects(row).map(|(map, _)| number(map.best())));
+    let region = |e: &Effect| e.place().map_or("none".to_owned(), |k| k.to_string());
+    t.column("region", effects(row).map(|(_, e)| region(e)));
+    t.numbers("weight", effects(row).map(|(_, e)| Some(e.weights[e.place()?])), number);
+    let unknown = matches!(&pair.places, Places::Boxes(boxes) if boxes.is_empty());
+    t.noted(if unknown { "The places of the regions are unknown." } else { "" })
 }
 
 /// The picture with two kinds of boxes: regions that words attend to, with their numbers in the table, and what words are about.
