@@ -20,8 +20,8 @@ use toml::{Table, Value};
 
 use self::read::{table_of, take_table};
 
-pub(crate) use self::data::load_options;
-pub use self::data::{DatasetName, ScenesConfig};
+pub use self::data::ScenesConfig;
+pub(crate) use self::data::{DatasetName, load_options};
 pub(crate) use self::read::{
     chain, check_seed, file, merged, method, override_with, parse, section, within,
 };
@@ -42,7 +42,7 @@ pub struct Target {
     /// The table of the paper that is made by default: its section `[table.N]`, or all rows.
     pub table: u32,
     /// Where the data come from.
-    pub dataset: DatasetName,
+    pub(crate) dataset: DatasetName,
     /// How the test split is evaluated.
     pub protocol: Protocol,
     /// Validation and test use only this number of images, the first of their splits, with all their captions; without this key, all
@@ -56,7 +56,7 @@ pub struct Target {
     /// Number of seeds, from 0, unless the command line says otherwise.
     pub seeds: u64,
     /// The transform of the image features.
-    pub features: ImageFeatures,
+    pub(crate) features: ImageFeatures,
     /// Folders of `itm embed`, from the data folder: their rows of images stand beside the features, and their rows of captions
     /// beside the stems of a bag. Towers over pictures and word pieces do not read them: their projections begin with closed-form CCA
     /// of the rows, which must be of the towers' own weights.
@@ -122,7 +122,7 @@ impl Target {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum ImageFeatures {
+pub(crate) enum ImageFeatures {
     /// Nothing.
     Given,
     /// Roots, centred by the training split, of unit length: [`itm_core::data::CentredRoots`].

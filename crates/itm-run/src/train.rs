@@ -29,7 +29,7 @@ pub struct Course {
     /// Captions in a batch.
     pub batch: usize,
     /// What happens to captions that do not fill a batch.
-    pub last: LastBatch,
+    pub(crate) last: LastBatch,
     /// Updates from one validation to the next; by default validation runs at each epoch's end. It always runs at the end of a training.
     pub validate_every: Option<usize>,
     /// In a validation each text ranks its image among this number of images, [`ranks_among`]; by default all pairs are ranked, in both
@@ -39,7 +39,7 @@ pub struct Course {
 
 /// What happens to an epoch's captions that do not fill a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LastBatch {
+pub(crate) enum LastBatch {
     /// They are left out; every epoch leaves out other captions.
     Dropped,
     /// They form a smaller batch.

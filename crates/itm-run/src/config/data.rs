@@ -15,7 +15,7 @@ use super::{ImageFeatures, Target};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum DatasetName {
+pub(crate) enum DatasetName {
     /// The built-in world.
     Scenes,
     /// Flickr8k, in `--data DIR`.
