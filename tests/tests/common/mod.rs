@@ -11,7 +11,7 @@ use itm_core::scored::Scored;
 use itm_core::start::{InputStatistics, LinearMap, Start};
 use itm_core::{Pairs, Relevance, Result};
 use itm_run::config::Config;
-use itm_run::methods::{self, Facts, Given, Recipe, Sees, Sizes, Written};
+use itm_run::methods::{self, Facts, Given, Recipe, Sees, Sizes};
 
 pub(crate) const PAIRS: usize = 8;
 pub(crate) const DIM: usize = 12;
@@ -152,12 +152,23 @@ impl Row {
         let start = facts.start.map(|form| start(form.width));
         let (sizes, truth, start) = (&sizes(), Some(truth), start.as_ref());
         let captions = data.written();
-        let written = Written { captions: &captions, words: &words };
+        let (captions, words) = (&captions[..], &words);
         let train = if regions { OfRegions::items(data.items()) } else { data.items() };
         let (inputs, vectors) = (&inputs, None);
         let replicas = &self.replicas;
-        let given =
-            Given { seed, sizes, inputs, start, vectors, train, written, truth, device, replicas };
+        let given = Given {
+            seed,
+            sizes,
+            inputs,
+            start,
+            vectors,
+            train,
+            captions,
+            words,
+            truth,
+            device,
+            replicas,
+        };
         let model = self.recipe().build(&given).unwrap();
         if regions { Box::new(OfRegions(model)) } else { model }
     }

@@ -113,22 +113,15 @@ pub struct Given<'a> {
     /// The training split as the row reads it.
     pub train: Items<'a>,
     /// The training captions as they are written.
-    pub written: Written<'a>,
+    pub captions: &'a [String],
+    /// The words of a caption as a row reads it, each with its range of the caption's numbers.
+    pub words: &'a dyn Fn(&str) -> Result<Vec<Word>>,
     /// True pairs of the training split; `None` unless the row [needs](Facts::needs_truth) them.
     pub truth: Option<&'a Relevance>,
     /// Where the model computes.
     pub device: &'a Device,
     /// Further devices, for parts of a step.
     pub replicas: &'a [Device],
-}
-
-/// Captions as they are written.
-#[derive(Clone, Copy)]
-pub struct Written<'a> {
-    /// The captions.
-    pub captions: &'a [String],
-    /// The words of a caption as a row reads it, each with its range of the caption's numbers.
-    pub words: &'a dyn Fn(&str) -> Result<Vec<Word>>,
 }
 
 /// Sizes that come from the data, not from the configuration.

@@ -76,7 +76,7 @@ impl Recipe for TagsDcConfig {
     }
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method + Send>> {
-        let Given { seed, sizes, device, train, written, start, .. } = *given;
+        let Given { seed, sizes, device, train, captions, words, start, .. } = *given;
         let mut config = self.clone();
         config.train.seed = seed;
         let (width, updates) = (sizes.region_width, self.train.all_updates(sizes.captions));
@@ -92,10 +92,10 @@ impl Recipe for TagsDcConfig {
         }
         // If the parser splits a caption into other words than the row does, each word is a phrase.
         let phrases = |caption: &String| -> Result<Vec<Vec<usize>>> {
-            let read = Aligned::new(caption, &(written.words)(caption)?, written.words)?;
+            let read = Aligned::new(caption, &words(caption)?, words)?;
             Ok(read.map_or(vec![], |read| read.phrases(Duplicates::Kept)))
         };
-        let phrases: Vec<_> = written.captions.iter().map(phrases).collect::<Result<_>>()?;
+        let phrases: Vec<_> = captions.iter().map(phrases).collect::<Result<_>>()?;
         Ok(Box::new(model.with_phrases(phrases)))
     }
 }

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::Run;
 use crate::encoded::{self, Reading};
 use crate::inputs::Inputs;
-use crate::methods::{ClosedForm, Facts, Given, Sees, Sizes, Written};
+use crate::methods::{ClosedForm, Facts, Given, Sees, Sizes};
 use crate::model::Model;
 use crate::source::Source;
 use crate::split::Split;
@@ -41,10 +41,8 @@ impl Run {
             start: start.as_deref(),
             vectors: self.vectors.as_ref(),
             train: inputs.items(Split::Train),
-            written: Written {
-                captions: &source.dataset.train.captions,
-                words: &|caption| reading.words(caption),
-            },
+            captions: &source.dataset.train.captions,
+            words: &|caption| reading.words(caption),
             truth: inputs.truth.filter(|_| facts.needs_truth),
             device: &self.devices[0],
             replicas: &self.devices[1..],
