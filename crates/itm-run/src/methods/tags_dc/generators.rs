@@ -1,6 +1,6 @@
 //! How each model scores the sentences of each other model: Table 4, and the examples of Figure 4.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 use std::sync::Mutex;
 
 use itm_core::significance::Share;
@@ -59,20 +59,14 @@ impl Generators {
         let Seen { models, made: all, scores, captions } = &mut *seen;
         *captions = trial.source.dataset.test.captions.clone();
         models.push((name.clone(), method));
-        let own = made.map(|made| (name.clone(), made));
-        // The other models judge this model's sentences; then this model judges those of the others.
-        if let Some((generator, made)) = &own {
-            for (judge, other) in models.iter() {
-                let found = judged(trial, model, other, made)?;
-                scores.insert((generator.clone(), judge.clone()), found);
+        all.extend(made.map(|made| (name, made)));
+        for (generator, made) in all.iter() {
+            for (judge, method) in models.iter() {
+                if let Entry::Vacant(pair) = scores.entry((generator.clone(), judge.clone())) {
+                    pair.insert(judged(trial, model, method, made)?);
+                }
             }
         }
-        let (_, method) = models.last().expect("this model");
-        for (generator, made) in all.iter() {
-            let found = judged(trial, model, method, made)?;
-            scores.insert((generator.clone(), name.clone()), found);
-        }
-        all.extend(own);
         Ok(())
     }
 
