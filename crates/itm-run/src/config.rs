@@ -153,7 +153,7 @@ pub struct Config {
     /// The runner's part.
     pub target: Target,
     method: Table,
-    rows: rows::Rows,
+    rows: rows::RowMap,
     from: BTreeMap<String, String>,
     views: BTreeMap<Exhibit, View>,
 }
@@ -168,7 +168,7 @@ impl Config {
         let target = take_table(&mut root, &path, "target")?;
         let target: Target = section(&path, "target", target)?;
         target.check(&path)?;
-        let mut rows = rows::Rows::new();
+        let mut rows = rows::RowMap::new();
         for (row, value) in take_table(&mut root, &path, "row")? {
             let place = format!("{}, row.{row}", path.display());
             rows.insert(row, vec![table_of(value, place)?]);

@@ -12,13 +12,13 @@ use toml::{Table, Value};
 use crate::run_dir::slug;
 
 /// The rows in the order of the file, each with its changes: they override those before them, and the row's own are the last.
-pub(super) type Rows = IndexMap<String, Vec<Table>>;
+pub(super) type RowMap = IndexMap<String, Vec<Table>>;
 
 /// Gives every row the changes of the row that it extends, before its own changes.
 ///
 /// # Errors
 /// If `extends` names a missing row or leads back to the row.
-pub(super) fn resolve(rows: &mut Rows, path: &Path) -> Result<()> {
+pub(super) fn resolve(rows: &mut RowMap, path: &Path) -> Result<()> {
     let bases = take(rows, "extends", path)?;
     let own = rows.clone();
     for (name, changes) in rows {
@@ -32,7 +32,7 @@ pub(super) fn resolve(rows: &mut Rows, path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// Names the second of two such rows, or a row whose name makes no folder.
-pub(super) fn check_folders(rows: &Rows, path: &Path) -> Result<()> {
+pub(super) fn check_folders(rows: &RowMap, path: &Path) -> Result<()> {
     let mut folders = BTreeMap::new();
     for row in rows.keys() {
         let (place, folder) = (format_args!("{}, row.{row}", path.display()), slug(row));
@@ -48,7 +48,7 @@ pub(super) fn check_folders(rows: &Rows, path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// If that row is missing, or leads back to the row.
-pub(super) fn take(rows: &mut Rows, key: &str, path: &Path) -> Result<BTreeMap<String, String>> {
+pub(super) fn take(rows: &mut RowMap, key: &str, path: &Path) -> Result<BTreeMap<String, String>> {
     let wrong = |row: &str, expected: String, got: String| {
         Error::invalid(format!("{}, row.{row}, {key}", path.display()), expected, got)
     };

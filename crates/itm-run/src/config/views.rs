@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::read::{section, table_of, within};
-use super::rows::Rows;
+use super::rows::RowMap;
 
 /// A table or figure of the paper, by its number there, or a table of this project, by its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -146,7 +146,11 @@ impl View {
 }
 
 /// Takes the views out of a file.
-pub(super) fn take(root: &mut Table, path: &Path, rows: &Rows) -> Result<BTreeMap<Exhibit, View>> {
+pub(super) fn take(
+    root: &mut Table,
+    path: &Path,
+    rows: &RowMap,
+) -> Result<BTreeMap<Exhibit, View>> {
     let mut views = BTreeMap::new();
     for kind in ["table", "figure"] {
         let Some(sections) = root.remove(kind) else { continue };
@@ -181,7 +185,7 @@ fn shown(kind: &str, name: &str, at: &str) -> Result<Exhibit> {
     }
 }
 
-fn check(view: &View, at: &str, shown: &Exhibit, rows: &Rows) -> Result<()> {
+fn check(view: &View, at: &str, shown: &Exhibit, rows: &RowMap) -> Result<()> {
     within(format!("{at}, ensemble"), view.ensemble, 1..=100)?;
     let joined = (!view.together.is_empty()).then(|| view.joined());
     let known = |key: &str, names: Vec<&String>| {
