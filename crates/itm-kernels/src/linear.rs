@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::bf16::product_new as rounded_product;
-use crate::bf16::{Addend, LeftOperand, RightOperand, pack_gradient, pack_input, pack_weight};
+use crate::bf16::{LeftOperand, RightOperand, pack_gradient, pack_input, pack_weight};
 use crate::blocks::written;
 use crate::matrix::Matrix;
 use crate::product::{Into, Threads, product, product_new};
@@ -84,7 +84,7 @@ pub fn forward_bf16(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let (n, i, o) = sizes(x, weight, bias.len());
     let (x, weight) =
         (LeftOperand::pack(Matrix::new(x, n, i)), RightOperand::pack(Matrix::new(weight, i, o)));
-    rounded_product(Addend::Row(bias), &x, &weight)
+    rounded_product(Some(bias), &x, &weight)
 }
 
 /// The operands of a linear map, rounded to bf16 and packed for its gradients. They take half the bytes of f32.
@@ -105,7 +105,7 @@ impl RoundedOperands {
         let (n, i, o) = sizes(x, weight, bias.len());
         let (rows, x) = pack_input(Matrix::new(x, n, i));
         let (columns, weight) = pack_weight(Matrix::new(weight, i, o));
-        (rounded_product(Addend::Row(bias), &rows, &columns), Self { x, weight })
+        (rounded_product(Some(bias), &rows, &columns), Self { x, weight })
     }
 
     /// Width of the input.
@@ -119,8 +119,8 @@ impl RoundedOperands {
     /// If the gradient is not as long as the output.
     pub fn gradients(&self, grad: &[f32], wanted: [bool; 2]) -> [Option<Vec<f32>>; 2] {
         let grad = Matrix::new(grad, self.x.depth(), self.weight.depth());
-        let to_x = |rows: &LeftOperand| rounded_product(Addend::Zero, rows, &self.weight);
-        let to_weight = |columns: &RightOperand| rounded_product(Addend::Zero, &self.x, columns);
+        let to_x = |rows: &LeftOperand| rounded_product(None, rows, &self.weight);
+        let to_weight = |columns: &RightOperand| rounded_product(None, &self.x, columns);
         match wanted {
             [true, true] => {
                 let (rows, columns) = pack_gradient(grad);

@@ -3,7 +3,7 @@
 use itm_kernels::activation::Activation;
 use itm_kernels::attention::{self, Heads};
 use itm_kernels::bag::{self, Bags};
-use itm_kernels::bf16::{Addend, LeftOperand, RightOperand, add_product, product, product_new};
+use itm_kernels::bf16::{LeftOperand, RightOperand, product_new};
 use itm_kernels::cross_attention::{self, Inputs, ItemRows, Pool, Rule, Side, parts, scores};
 use itm_kernels::dropout::Mask;
 use itm_kernels::gru::{self, GruWeights, Packing};
@@ -164,13 +164,9 @@ fn sizes_that_do_not_fit() {
         "values of the gates of 2 rows": gru::backward(&[1.0; 2], &[UNIT], &Packing::new(&[2], 2), &[1.0; 2], &[&[1.0; 7]], &[1.0; 2]),
         "units with gates": gru::backward(&[1.0; 2], &[UNIT], &Packing::new(&[2], 2), &[1.0; 2], &[], &[1.0; 2]),
         "values of the output's gradient": gru::backward(&[1.0; 2], &[UNIT], &Packing::new(&[2], 2), &[1.0; 2], &[&[1.0; 8]], &[1.0; 1]),
-        "3 rows of 3, 9223372036854775808 apart, in 9 values": product(&mut [0.0; 9], HUGE, Addend::Zero, &operands().0, &operands().1),
-        "3 rows of 3, 2 apart, in 9 values": product(&mut [0.0; 9], 2, Addend::Zero, &operands().0, &operands().1),
-        "3 rows of 3, 3 apart, in 8 values": product(&mut [0.0; 8], 3, Addend::Zero, &operands().0, &operands().1),
-        "1 values for rows of 3": product(&mut [0.0; 9], 3, Addend::Row(&[1.0]), &operands().0, &operands().1),
-        "3 rows of 3, 9223372036854775808 apart, in 9 values": add_product(&mut [0.0; 9], HUGE, &operands().0, &operands().1),
-        "product of 3 × 3 and 2 × 1": product_new(Addend::Zero, &operands().0, &RightOperand::pack(Matrix::new(&[1.0; 2], 2, 1))),
-        "no memory for 70368744177664 values": product_new(Addend::Zero, &LeftOperand::pack(Matrix::new(&[], 1 << 23, 0)), &RightOperand::pack(Matrix::new(&[], 0, 1 << 23))),
+        "1 values for rows of 3": product_new(Some(&[1.0]), &operands().0, &operands().1),
+        "product of 3 × 3 and 2 × 1": product_new(None, &operands().0, &RightOperand::pack(Matrix::new(&[1.0; 2], 2, 1))),
+        "no memory for 70368744177664 values": product_new(None, &LeftOperand::pack(Matrix::new(&[], 1 << 23, 0)), &RightOperand::pack(Matrix::new(&[], 0, 1 << 23))),
         "whole rows of 2 values": PackedRows::default().fill(&[1.0; 3], 2, 1.0),
         "whole rows of 0 values": PackedRows::default().fill(&[1.0; 3], 0, 1.0),
         "rows of 18446744073709551615 values at most 16777216,": PackedRows::default().fill(&[], usize::MAX, 1.0),

@@ -3,6 +3,8 @@
 use std::ptr;
 use std::slice;
 
+use super::tests::product_by;
+use super::tile::Base;
 use super::*;
 use crate::matrix::Matrix;
 use crate::tests::random;
@@ -60,7 +62,7 @@ impl Drop for Guarded {
     }
 }
 
-/// An access outside of a slice ends the process. Values between rows of the destination must stay.
+/// An access outside of a slice ends the process.
 #[test]
 fn nothing_outside_the_slices_is_touched() {
     let sizes = [1, 2, 7, 8, 15, 16, 17, 31, 33, 47, 48, 49, 95, 130];
@@ -78,14 +80,9 @@ fn nothing_outside_the_slices_is_touched() {
                 let (packed, columns) = (LeftOperand::pack(rows), RightOperand::pack(cols));
                 _ = (LeftOperand::pack(rows.t()), RightOperand::pack(cols.t()));
                 _ = (pack_input(rows), pack_gradient(rows), pack_weight(cols));
-                let stride = n + 3;
-                let size = (m - 1) * stride + n; // the last row ends with its last value
-                let mut to = Guarded::new(&vec![7.0; size], touch);
-                product(to.values(), stride, Addend::Zero, &packed, &columns);
-                add_product(to.values(), stride, &packed, &columns);
-                let between = (0..size).filter(|at| at % stride >= n);
-                let kept = to.values();
-                assert!(between.into_iter().all(|at| kept[at] == 7.0), "{m} × {k} × {n}");
+                let mut to = Guarded::new(&vec![7.0; m * n], touch);
+                product_by(Engine::best(), to.values(), Base::Zero, &packed, &columns);
+                product_by(Engine::best(), to.values(), Base::Held, &packed, &columns);
                 let want: f32 =
                     2.0 * (0..k).map(|j| a.values()[j] * b.values()[j * n]).sum::<f32>();
                 let got = to.values()[0];

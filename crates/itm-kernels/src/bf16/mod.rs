@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | Ã | [`LeftOperand`]: the left operand, rounded | `[m, k]` |
 //! | B̃ | [`RightOperand`]: the right operand, rounded | `[k, n]` |
-//! | S | [`Addend`], or the values in the destination | `[m, n]` |
+//! | S | 0, or the same row, a bias, for each row of the product | `[m, n]` |
 //! | round | [`round`]: to the nearest number with 8 significant bits | |
 //!
 //! Packing rounds an operand once; a packed operand can be used many times. Nothing else is rounded to bf16: products
@@ -37,13 +37,13 @@
 //!
 //! ```
 //! use itm_kernels::Matrix;
-//! use itm_kernels::bf16::{Addend, LeftOperand, RightOperand, product_new};
+//! use itm_kernels::bf16::{LeftOperand, RightOperand, product_new};
 //!
 //! let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]; // [3, 2]
 //! let w = [1.0, 0.0, 2.0, 0.0, 1.0, 3.0]; // [2, 3]
 //! let x = LeftOperand::pack(Matrix::new(&x, 3, 2));
 //! let w = RightOperand::pack(Matrix::new(&w, 2, 3)); // once, for many products
-//! let y = product_new(Addend::Row(&[10.0, 20.0, 30.0]), &x, &w);
+//! let y = product_new(Some(&[10.0, 20.0, 30.0]), &x, &w);
 //! assert_eq!(y, [11., 22., 38., 13., 24., 48., 15., 26., 58.]);
 //! ```
 
@@ -52,7 +52,6 @@
 mod guard_tests;
 mod pack;
 mod product;
-mod start;
 #[cfg(test)]
 mod tests;
 mod tile;
@@ -62,8 +61,7 @@ mod value;
 pub use pack::{LeftOperand, RightOperand};
 pub(crate) use pack::{both_here, pack_gradient, pack_input, pack_weight};
 pub(crate) use product::product_here;
-pub use product::{add_product, product, product_new};
-pub use start::Addend;
+pub use product::product_new;
 pub use value::round;
 #[cfg(test)]
 pub(crate) use value::widen;

@@ -11,7 +11,7 @@ use crate::product::Threads;
 /// Bytes of a cache line. Loads of registers start at a cache line.
 const ALIGNMENT: usize = 64;
 
-/// An operand of [`product`](super::product()): `lanes` rows or columns of `depth` values. Sums run along the depth.
+/// An operand of [`product_new`](super::product_new): `lanes` rows or columns of `depth` values. Sums run along the depth.
 ///
 /// ```text
 /// panel p, pair t, lane i:   round(lane i + p·WIDTH, value 2 t)  and above it  round(…, value 2 t + 1)

@@ -4,9 +4,8 @@ use std::mem::MaybeUninit;
 
 use rayon::prelude::*;
 
-use super::start::Base;
-use super::tile::{self, Left, OutRows, Right};
-use super::{Addend, COLUMNS, Engine, LeftOperand, ROWS, RightOperand};
+use super::tile::{self, Base, Left, OutRows, Right};
+use super::{COLUMNS, Engine, LeftOperand, ROWS, RightOperand};
 use crate::blocks::room;
 use crate::product::{Into, Threads};
 
@@ -21,33 +20,17 @@ const PARTS: usize = 16;
 /// Up to this number of products of pairs, some 10 µs, another thread is not worth it.
 const SMALL: usize = 1 << 20;
 
-/// `to = S + A B`. Row `i` starts at `i · stride`; values between rows stay as they are.
+/// `S + A B`, row-major; S has the same row for each row of the product, or is 0. The memory is written once.
 ///
 /// # Panics
-/// If the operands, the start or the destination do not fit.
-pub fn product(to: &mut [f32], stride: usize, start: Addend, a: &LeftOperand, b: &RightOperand) {
-    product_by(Engine::best(), to, stride, Base::New(start), a, b);
-}
-
-/// `to += A B`, with the layout of [`product`].
-///
-/// # Panics
-/// If the operands or the destination do not fit.
-pub fn add_product(to: &mut [f32], stride: usize, a: &LeftOperand, b: &RightOperand) {
-    product_by(Engine::best(), to, stride, Base::Held, a, b);
-}
-
-/// `S + A B`, row-major. The memory is written once.
-///
-/// # Panics
-/// If the operands or the start do not fit, or memory cannot hold the product.
+/// If the operands or the row do not fit, or memory cannot hold the product.
 #[allow(unsafe_code)] // the product writes every value
-pub fn product_new(start: Addend, a: &LeftOperand, b: &RightOperand) -> Vec<f32> {
+pub fn product_new(row: Option<&[f32]>, a: &LeftOperand, b: &RightOperand) -> Vec<f32> {
     let n = a.lanes() * b.lanes();
     let mut to = room(n);
     let places = &mut to.spare_capacity_mut()[..n];
-    compute(Engine::best(), Threads::All, places, b.lanes(), Base::New(start), a, b);
-    // SAFETY: there is room for n values. `compute` has written every row, and there is no gap between rows.
+    compute(Engine::best(), Threads::All, places, row.map_or(Base::Zero, Base::Row), a, b);
+    // SAFETY: there is room for n values, and `compute` has written each.
     unsafe { to.set_len(n) };
     to
 }
@@ -58,54 +41,39 @@ pub fn product_new(start: Addend, a: &LeftOperand, b: &RightOperand) -> Vec<f32>
 /// If the operands or the destination do not fit.
 pub(crate) fn product_here(to: &mut [f32], how: Into, a: &LeftOperand, b: &RightOperand) {
     let base = match how {
-        Into::Replace => Base::New(Addend::Zero),
+        Into::Replace => Base::Zero,
         Into::Add => Base::Held, // `places` holds values
     };
-    assert_eq!(to.len(), a.lanes() * b.lanes(), "values of a product");
-    compute(Engine::best(), Threads::This, places(to), b.lanes(), base, a, b);
-}
-
-pub(super) fn product_by(
-    engine: Engine,
-    to: &mut [f32],
-    stride: usize,
-    base: Base,
-    a: &LeftOperand,
-    b: &RightOperand,
-) {
-    compute(engine, Threads::All, places(to), stride, base, a, b); // `places` holds values
+    compute(Engine::best(), Threads::This, places(to), base, a, b);
 }
 
 /// Initialised values as places to write to.
 #[allow(unsafe_code)] // the same memory under another type
-fn places(to: &mut [f32]) -> &mut [MaybeUninit<f32>] {
+pub(super) fn places(to: &mut [f32]) -> &mut [MaybeUninit<f32>] {
     // SAFETY: the layout is the same, and this module writes only values there.
     unsafe { &mut *(std::ptr::from_mut(to) as *mut [MaybeUninit<f32>]) }
 }
 
-/// With [`Base::New`], writes the first `n` places of every row. Never writes other places.
-fn compute(
+/// Without [`Base::Held`], writes every place.
+pub(super) fn compute(
     engine: Engine,
     threads: Threads,
     to: &mut [MaybeUninit<f32>],
-    stride: usize,
     base: Base,
     a: &LeftOperand,
     b: &RightOperand,
 ) {
     let (m, k, n) = (a.lanes(), a.depth(), b.lanes());
     assert_eq!(k, b.depth(), "product of {m} × {k} and {} × {n}", b.depth());
-    if let Base::New(Addend::Row(row)) = base {
+    if let Base::Row(row) = base {
         assert_eq!(row.len(), n, "{} values for rows of {n}", row.len());
     }
+    assert_eq!(to.len(), m * n, "values of a product");
     if m == 0 || n == 0 {
         return;
     }
-    let end = (m - 1).checked_mul(stride).and_then(|start| start.checked_add(n));
-    let fits = n <= stride && end.is_some_and(|end| end <= to.len());
-    assert!(fits, "{m} rows of {n}, {stride} apart, in {} values", to.len());
     let least = if threads == Threads::All { PARTS } else { 1 };
-    let parts = split(to, stride, [m, n], least);
+    let parts = split(to, [m, n], least);
     if threads == Threads::This || m * n * a.pairs() <= SMALL {
         parts.into_iter().for_each(|part| part.compute(engine, base, a, b));
     } else {
@@ -123,22 +91,15 @@ struct ProductPart<'a> {
     rows: Vec<&'a mut [MaybeUninit<f32>]>,
 }
 
-fn split(
-    to: &mut [MaybeUninit<f32>],
-    stride: usize,
-    [m, n]: [usize; 2],
-    least: usize,
-) -> Vec<ProductPart<'_>> {
+fn split(to: &mut [MaybeUninit<f32>], [m, n]: [usize; 2], least: usize) -> Vec<ProductPart<'_>> {
     let [high, wide] = panels_of_a_part(m, n, least);
-    let bands = m.div_ceil(high * ROWS);
     let mut parts = Vec::new();
-    for (band, rows) in to.chunks_mut((high * ROWS).saturating_mul(stride)).enumerate().take(bands)
-    {
+    for (band, rows) in to.chunks_mut(high * ROWS * n).enumerate() {
         let (first, i) = (parts.len(), band * high);
         let firsts = (0..n.div_ceil(COLUMNS)).step_by(wide);
         parts.extend(firsts.map(|j| ProductPart { i, j, rows: Vec::with_capacity(high * ROWS) }));
-        for row in rows.chunks_mut(stride).take(m - i * ROWS) {
-            let pieces = row[..n].chunks_mut(wide * COLUMNS);
+        for row in rows.chunks_mut(n) {
+            let pieces = row.chunks_mut(wide * COLUMNS);
             parts[first..].iter_mut().zip(pieces).for_each(|(part, piece)| part.rows.push(piece));
         }
     }

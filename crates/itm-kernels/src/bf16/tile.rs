@@ -2,7 +2,6 @@
 
 use std::mem::MaybeUninit;
 
-use super::start::{Addend, Base};
 use super::value::dot;
 use super::{COLUMNS, ROWS};
 use crate::dispatch::multiversion;
@@ -14,9 +13,30 @@ pub(super) type Right = [[u32; COLUMNS]];
 /// Rows of the destination, which are equally long.
 pub(super) type OutRows<'a> = [&'a mut [MaybeUninit<f32>]];
 
+/// The values that the sums of a pass are added to.
+#[derive(Clone, Copy)]
+pub(super) enum Base<'a> {
+    /// Nothing; the destination is not read.
+    Zero,
+    /// The same row for each row of the product, `[n]`: a bias. The destination is not read.
+    Row(&'a [f32]),
+    /// The values in the destination. Code that makes this must make sure that they are initialised.
+    Held,
+}
+
+impl Base<'_> {
+    /// The same base for the columns from `column` on.
+    pub(super) fn at_column(self, column: usize) -> Self {
+        match self {
+            Self::Row(row) => Self::Row(&row[column..]),
+            base => base,
+        }
+    }
+}
+
 /// Adds the product of two parts of panels to at most 8 rows, from column `at` on, step by step.
 ///
-/// With [`Base::New`] it writes every place of these rows from `at` on, up to 48 columns.
+/// Without [`Base::Held`] it writes every place of these rows from `at` on, up to 48 columns.
 pub(super) fn emulated(a: &Left, b: &Right, rows: &mut OutRows, at: usize, base: Base) {
     let mut tile = [[0.0; COLUMNS]; ROWS];
     sums(&mut tile, a, b);
@@ -40,8 +60,8 @@ multiversion! {
 fn put(sums: &[f32; COLUMNS], to: &mut [MaybeUninit<f32>], base: Base) {
     let places = to.iter_mut().zip(sums);
     match base {
-        Base::New(Addend::Zero) => places.for_each(|(to, &sum)| _ = to.write(sum)),
-        Base::New(Addend::Row(row)) => {
+        Base::Zero => places.for_each(|(to, &sum)| _ = to.write(sum)),
+        Base::Row(row) => {
             places.zip(row).for_each(|((to, &sum), &start)| _ = to.write(start + sum));
         }
         // SAFETY: by the contract of `Held`, the destination has values.
@@ -59,7 +79,7 @@ mod x86 {
     use std::arch::x86_64::*;
     use std::mem::{MaybeUninit, transmute};
 
-    use super::{Addend, Base, COLUMNS, Left, OutRows, ROWS, Right};
+    use super::{Base, COLUMNS, Left, OutRows, ROWS, Right};
 
     /// Values of a register.
     const LANES: usize = 16;
@@ -129,7 +149,7 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx512bf16")]
     #[inline]
     fn put<const N: usize>(sums: [__m512; N], to: &mut [MaybeUninit<f32>], base: Base) {
-        if let Base::New(Addend::Row(row)) = base {
+        if let Base::Row(row) = base {
             assert!(row.len() >= to.len(), "{} values of a row's {}", row.len(), to.len());
         }
         for (c, sum) in sums.into_iter().enumerate() {
@@ -140,8 +160,8 @@ mod x86 {
             // read and written. `row` is as long as `to`, as asserted. By the contract of `Held`, `to` has values.
             unsafe {
                 let sum = match base {
-                    Base::New(Addend::Zero) => sum,
-                    Base::New(Addend::Row(row)) => {
+                    Base::Zero => sum,
+                    Base::Row(row) => {
                         let row = row.as_ptr().wrapping_add(LANES * c);
                         _mm512_add_ps(_mm512_maskz_loadu_ps(mask, row), sum)
                     }
