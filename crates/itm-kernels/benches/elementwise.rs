@@ -112,14 +112,6 @@ fn vectors() {
         |_| timed(|| layer_norm::forward(&x, norm)),
         |d| timed(|| layer_norm::backward(&x, &gamma, &saved, d)),
     );
-    vector_row(
-        "norm of a sum 788 × 768",
-        n,
-        [4, 3],
-        |s| timed(|| layer_norm::forward_sum(s, &x, norm)),
-        |d| timed(|| layer_norm::backward(&x, &gamma, &saved, d)),
-    );
-
     let n = 788 * 768;
     let (mask, r) = (Mask::new(0.1, 1), numbers(n, 1));
     vector_row(

@@ -92,6 +92,17 @@ fn made<S>(
     values
 }
 
+/// `to += from`.
+///
+/// # Panics
+/// If the sizes differ.
+pub(crate) fn add(to: &mut [f32], from: &[f32]) {
+    assert_eq!(to.len(), from.len(), "values of the two summands");
+    change(to, |k, block| {
+        block.iter_mut().zip(&from[k * BLOCK..]).for_each(|(to, from)| *to += from);
+    });
+}
+
 /// [`changed`] in place.
 pub(crate) fn change(values: &mut [f32], change: impl Fn(usize, &mut [f32]) + Sync) {
     let blocks = values.par_chunks_mut(BLOCK).enumerate().with_min_len(AT_LEAST);

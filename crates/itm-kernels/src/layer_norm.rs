@@ -46,22 +46,6 @@ pub fn forward(x: &[f32], norm: Norm) -> (Vec<f32>, Vec<f32>) {
     (y, saved)
 }
 
-/// Adds `r` to `x` and gives [`forward`] of the sum, in one pass.
-///
-/// # Panics
-/// As [`forward`], or if the sizes of `x` and `r` differ.
-pub fn forward_sum(x: &mut [f32], r: &[f32], norm: Norm) -> (Vec<f32>, Vec<f32>) {
-    let (width, block) = norm.sizes(x.len());
-    assert_eq!(x.len(), r.len(), "values of the two summands");
-    let (mut y, mut saved) = (vec![0.0; x.len()], vec![0.0; x.len() / width * SAVED]);
-    y.par_chunks_mut(block * width)
-        .zip(x.par_chunks_mut(block * width))
-        .zip(r.par_chunks(block * width))
-        .zip(saved.par_chunks_mut(block * SAVED))
-        .for_each(|(((y, x), r), saved)| sum_rows(x, r, norm, y, saved));
-    (y, saved)
-}
-
 /// Turns the gradient of y into the gradient of x, and gives the gradients of γ and β.
 ///
 /// # Panics
@@ -114,23 +98,6 @@ multiversion! {
         for ((x, y), saved) in
             x.chunks_exact(d).zip(y.chunks_exact_mut(d)).zip(saved.chunks_exact_mut(SAVED))
         {
-            row::<FMA>(x, &gamma, &beta, epsilon, y, saved);
-        }
-    }
-}
-
-multiversion! {
-    fn sum_rows[FMA](x: &mut [f32], r: &[f32], norm: Norm, y: &mut [f32], saved: &mut [f32]) {
-        let Norm { gamma, beta, epsilon } = norm;
-        let d = gamma.len();
-        let (gamma, beta) = (Lanes::<LANES>::new(gamma, 0.0), Lanes::<LANES>::new(beta, 0.0));
-        for (((x, r), y), saved) in x
-            .chunks_exact_mut(d)
-            .zip(r.chunks_exact(d))
-            .zip(y.chunks_exact_mut(d))
-            .zip(saved.chunks_exact_mut(SAVED))
-        {
-            x.iter_mut().zip(r).for_each(|(sum, r)| *sum += r);
             row::<FMA>(x, &gamma, &beta, epsilon, y, saved);
         }
     }

@@ -30,22 +30,6 @@ fn golden_on_every_instruction_set() {
     });
 }
 
-/// The one pass gives the bits of the sum followed by the norm.
-#[test]
-fn the_norm_of_a_sum() {
-    for d in [1, 5, 16, 33, 70] {
-        let (x, r, gamma, beta) = (random(7 * d, 1), random(7 * d, 2), random(d, 3), random(d, 4));
-        let norm = Norm { gamma: &gamma, beta: &beta, epsilon: 1e-6 };
-        let sum: Vec<f32> = x.iter().zip(&r).map(|(x, r)| x + r).collect();
-        on_every_instruction_set(|| {
-            let mut s = x.clone();
-            let got = forward_sum(&mut s, &r, norm);
-            assert_eq!(s, sum);
-            assert_eq!(got, forward(&sum, norm), "width {d}");
-        });
-    }
-}
-
 /// Every width from 2 to 69 against double precision. The values are random: −1, 1, −1, … would hide a lost value.
 #[test]
 fn every_width() {

@@ -6,7 +6,7 @@ use burn::module::Param;
 use super::*;
 use crate::Activation;
 use crate::dropout::Mask;
-use crate::ops::{self, ElementwiseOps, LayerNormOps};
+use crate::ops::{self, ElementwiseOps};
 use crate::random::Noise;
 use crate::tests::{close, values};
 
@@ -89,14 +89,7 @@ fn the_fallback_of_softmax_masks_as_the_kernel() {
     assert_eq!(values(Tensor::<2>::from_dispatch(fallback)), want);
 }
 
-fn norm_of_sum(norm: &LayerNorm, x: Tensor<2>, r: Tensor<2>) -> Tensor<2> {
-    let (gamma, beta) = (norm.gamma.val().into_dispatch(), norm.beta.val().into_dispatch());
-    let (x, r) = (x.into_dispatch(), r.into_dispatch());
-    let (y, ..) = <Dispatch as LayerNormOps>::fused_layer_norm_sum(x, r, gamma, beta, norm.epsilon);
-    Tensor::from_dispatch(y)
-}
-
-/// y and the gradients of x, γ and β, for the norm of x and for the norm of a sum.
+/// y and the gradients of x, γ and β.
 #[test]
 fn layer_norm_agrees_with_composed_and_autodiff() {
     let device = Device::flex().autodiff();
@@ -117,55 +110,39 @@ fn layer_norm_agrees_with_composed_and_autodiff() {
     };
     let x = uniform([7, 45], 1.0, 3, &device);
     check("norm", x.clone(), |x| norm.forward(x), composed, |x, _, g| composed_backward(x, g).0);
-    let r = uniform([7, 45], 1.0, 4, &device).require_grad();
-    let plus = |x: Primitive| composed((Tensor::<2>::from_dispatch(x) + r.clone()).into_dispatch());
-    check(
-        "norm of a sum",
-        x.clone(),
-        |x| norm_of_sum(&norm, x, r.clone()),
-        plus,
-        |x, _, g| {
-            let x = Tensor::<2>::from_dispatch(x) + r.clone().inner();
-            composed_backward(x.into_dispatch(), g).0
-        },
-    );
 
-    let x = x.require_grad();
     let c = uniform([7, 45], 1.0, 5, &device);
     let gradients = |y: Tensor<2>| {
         let grads = (y * c.clone()).sum().backward();
-        let of = |p: &Param<Tensor<1>>| p.val().grad(&grads).unwrap();
-        (of(&norm.gamma), of(&norm.beta), r.grad(&grads))
+        [&norm.gamma, &norm.beta].map(|p| p.val().grad(&grads).unwrap())
     };
-    let want = gradients(Tensor::from_dispatch(plus(x.clone().into_dispatch())));
-    let got = gradients(norm_of_sum(&norm, x.clone(), r.clone()));
-    close("γ of a sum", got.0, want.0.clone());
-    close("β of a sum", got.1, want.1.clone());
-    close("second summand", got.2.unwrap(), want.2.unwrap());
-    let sum = x.clone() + r.clone();
-    let got = gradients(norm.forward(sum.clone()));
-    close("γ", got.0, want.0.clone());
-    close("β", got.1, want.1.clone());
-    let d = composed_backward(sum.inner().into_dispatch(), c.clone().inner().into_dispatch());
-    close("composed γ", Tensor::from_dispatch(d.1), want.0);
-    close("composed β", Tensor::from_dispatch(d.2), want.1);
+    let want = gradients(Tensor::from_dispatch(composed(x.clone().into_dispatch())));
+    let got = gradients(norm.forward(x.clone()));
+    for (name, got, want) in [("γ", &got[0], &want[0]), ("β", &got[1], &want[1])] {
+        close(name, got.clone(), want.clone());
+    }
+    let d = composed_backward(x.inner().into_dispatch(), c.clone().inner().into_dispatch());
+    let [gamma, beta] = want;
+    close("composed γ", Tensor::from_dispatch(d.1), gamma);
+    close("composed β", Tensor::from_dispatch(d.2), beta);
+}
+
+fn fused_sum(x: Tensor<2>, r: Tensor<2>, mask: Option<Mask>) -> Tensor<2> {
+    let (x, r) = (x.into_dispatch(), r.into_dispatch());
+    Tensor::from_dispatch(<Dispatch as ElementwiseOps>::fused_sum(x, r, mask))
 }
 
 /// The sum overwrites a summand only if nobody else holds that summand.
 #[test]
 fn a_summand_that_others_see_is_not_changed() {
     let device = Device::flex();
-    let norm = LayerNorm::new(20, 1e-5, &device);
     let of = |seed| uniform([3, 20], 1.0, seed, &device);
-    let want = values(norm.forward(of(1) + of(2)));
+    let sum = |x: Tensor<2>, r: Tensor<2>| values(fused_sum(x, r, None));
     let (x, r) = (of(1), of(2));
     for (a, b) in [(x.clone(), r.clone()), (x.clone(), of(2)), (of(1), r.clone())] {
-        assert_eq!(values(norm_of_sum(&norm, a, b)), want);
+        assert_eq!(sum(a, b), values(of(1) + of(2)));
     }
-    assert_eq!(
-        values(norm_of_sum(&norm, x.clone(), x.clone())),
-        values(norm.forward(of(1) + of(1)))
-    );
+    assert_eq!(sum(x.clone(), x.clone()), values(of(1) + of(1)));
     let dropout = Dropout::new(0.5);
     let noise = Noise::Seeded(1);
     let dropped = values(dropout.forward(of(1), noise));
@@ -212,14 +189,16 @@ fn dropout_agrees_with_composed_and_autodiff() {
         check("dropout", x.clone(), |x| dropout.forward(x, noise), composed, |_, _, g| composed(g));
         let r = uniform([7, 45], 1.0, 2, &Device::flex().autodiff()).require_grad();
         let plus = |x| (Tensor::<2>::from_dispatch(composed(x)) + r.clone()).into_dispatch();
-        let sum = |x: Tensor<2>| {
-            let (x, r) = (x.into_dispatch(), r.clone().into_dispatch());
-            Tensor::<2>::from_dispatch(<Dispatch as ElementwiseOps>::fused_dropout_sum(x, r, mask))
-        };
+        let sum = |x: Tensor<2>| fused_sum(x, r.clone(), Some(mask));
         check("sum", x.clone(), sum, plus, |_, _, g| composed(g));
+        let plain = |x: Tensor<2>| fused_sum(x, r.clone(), None);
+        let plus = |x| (Tensor::<2>::from_dispatch(x) + r.clone()).into_dispatch();
+        check("sum without a mask", x.clone(), plain, plus, |_, _, g| g);
         let c = uniform([7, 45], 1.0, 3, &Device::flex().autodiff());
-        let grads = (sum(x) * c.clone()).sum().backward();
-        assert_eq!(values(r.grad(&grads).unwrap()), values(c), "the other summand's gradient");
+        for y in [sum(x.clone()), plain(x)] {
+            let grads = (y * c.clone()).sum().backward();
+            assert_eq!(values(r.grad(&grads).unwrap()), values(c.clone()), "the other summand");
+        }
     }
 }
 

@@ -96,38 +96,18 @@ fn block<B: BlockOps>(
     let y = match spec.order {
         NormOrder::Pre => {
             let unit = B::fused_layer_norm(x.clone(), gamma_1, beta_1, epsilon_1).0;
-            let x = add::<B>(attend(unit), x, mask_1);
+            let x = B::fused_sum(attend(unit), x, mask_1);
             let unit = B::fused_layer_norm(x.clone(), gamma_2, beta_2, epsilon_2).0;
-            add::<B>(mlp(unit), x, mask_2)
+            B::fused_sum(mlp(unit), x, mask_2)
         }
         NormOrder::Post => {
-            let x = norm_of_sum::<B>(attend(x.clone()), x, mask_1, [gamma_1, beta_1], epsilon_1);
-            norm_of_sum::<B>(mlp(x.clone()), x, mask_2, [gamma_2, beta_2], epsilon_2)
+            let x = B::fused_sum(attend(x.clone()), x, mask_1);
+            let x = B::fused_layer_norm(x, gamma_1, beta_1, epsilon_1).0;
+            let x = B::fused_sum(mlp(x.clone()), x, mask_2);
+            B::fused_layer_norm(x, gamma_2, beta_2, epsilon_2).0
         }
     };
     B::float_reshape(y, Shape::new([b, l, d]))
-}
-
-/// `x + dropout(f)`.
-fn add<B: BlockOps>(f: FloatTensor<B>, x: FloatTensor<B>, mask: Option<Mask>) -> FloatTensor<B> {
-    match mask {
-        Some(mask) => B::fused_dropout_sum(f, x, mask),
-        None => B::float_add(x, f),
-    }
-}
-
-/// `N(x + dropout(f))`.
-fn norm_of_sum<B: BlockOps>(
-    f: FloatTensor<B>,
-    x: FloatTensor<B>,
-    mask: Option<Mask>,
-    [gamma, beta]: [FloatTensor<B>; 2],
-    epsilon: f64,
-) -> FloatTensor<B> {
-    match mask {
-        Some(mask) => B::fused_layer_norm(B::fused_dropout_sum(f, x, mask), gamma, beta, epsilon).0,
-        None => B::fused_layer_norm_sum(x, f, gamma, beta, epsilon).0,
-    }
 }
 
 #[cfg(feature = "flex")]

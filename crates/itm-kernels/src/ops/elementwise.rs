@@ -8,8 +8,8 @@ use burn::tensor::TensorData;
 #[cfg(feature = "flex")]
 use super::flex::{Flex, FlexTensor, in_place, tensor, values};
 use super::node;
-use crate::Activation;
 use crate::dropout::Mask;
+use crate::{Activation, blocks};
 
 super::operations! {
     /// The functions of [`crate::activation`], and dropout by [`Mask`]: every backend keeps the same values.
@@ -33,13 +33,17 @@ super::operations! {
             composed_dropout::<Self>(x, mask)
         }
 
-        /// `r` plus `x` times the factors.
-        fn fused_dropout_sum(
+        /// `r` plus `x` times the factors of a mask, if there is one.
+        fn fused_sum(
             x: FloatTensor<Self>,
             r: FloatTensor<Self>,
-            mask: Mask,
+            mask: Option<Mask>,
         ) -> FloatTensor<Self> {
-            Self::float_add(composed_dropout::<Self>(x, mask), r)
+            let x = match mask {
+                Some(mask) => composed_dropout::<Self>(x, mask),
+                None => x,
+            };
+            Self::float_add(x, r)
         }
     }
 }
@@ -121,8 +125,12 @@ impl ElementwiseOps for Flex {
         tensor(values([&x], |[x]| mask.applied(x)), x.shape())
     }
 
-    fn fused_dropout_sum(x: FlexTensor, r: FlexTensor, mask: Mask) -> FlexTensor {
-        values([&r], |[r]| in_place(x, |x| mask.apply_and_add(x, r)).0)
+    fn fused_sum(x: FlexTensor, r: FlexTensor, mask: Option<Mask>) -> FlexTensor {
+        let sum = |x: &mut [f32], r: &[f32]| match mask {
+            Some(mask) => mask.apply_and_add(x, r),
+            None => blocks::add(x, r),
+        };
+        values([&r], |[r]| in_place(x, |x| sum(x, r)).0)
     }
 }
 
@@ -145,16 +153,20 @@ impl<B: ElementwiseOps, C: CheckpointStrategy> ElementwiseOps for Autodiff<B, C>
         node::of_one::<B, C, _>(node, y, mask, |mask, grad| B::fused_dropout(grad, mask))
     }
 
-    fn fused_dropout_sum(
+    fn fused_sum(
         x: FloatTensor<Self>,
         r: FloatTensor<Self>,
-        mask: Mask,
+        mask: Option<Mask>,
     ) -> FloatTensor<Self> {
         let nodes = [x.node(), r.node()];
-        let y = B::fused_dropout_sum(x.into_primitive(), r.into_primitive(), mask);
+        let y = B::fused_sum(x.into_primitive(), r.into_primitive(), mask);
         let forward = |_| (y, Some(mask));
         node::of::<B, C, _, 2>(nodes, forward, |mask, grad, [to_x, _]| {
-            [to_x.then(|| B::fused_dropout(grad.clone(), mask)), Some(grad)]
+            let to_x = to_x.then(|| grad.clone()).map(|grad| match mask {
+                Some(mask) => B::fused_dropout(grad, mask),
+                None => grad,
+            });
+            [to_x, Some(grad)]
         })
     }
 }

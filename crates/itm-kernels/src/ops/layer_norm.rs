@@ -13,7 +13,7 @@ use crate::layer_norm::{self, Norm, SAVED};
 super::operations! {
     /// Layer normalisation of `[n, d]`; see [`crate::layer_norm`].
     ///
-    /// Both forward passes also return the statistics of the rows. Only the backend's backward pass knows their layout.
+    /// The forward pass also returns the statistics of the rows. Only the backend's backward pass knows their layout.
     pub(crate) trait LayerNormOps: Backend {
         /// y and the statistics.
         fn fused_layer_norm(
@@ -23,19 +23,6 @@ super::operations! {
             epsilon: f64,
         ) -> (FloatTensor<Self>, FloatTensor<Self>) {
             composed::<Self>(x, gamma, beta, epsilon)
-        }
-
-        /// y of the sum `x + r`, the statistics, the sum.
-        fn fused_layer_norm_sum(
-            x: FloatTensor<Self>,
-            r: FloatTensor<Self>,
-            gamma: FloatTensor<Self>,
-            beta: FloatTensor<Self>,
-            epsilon: f64,
-        ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-            let x = Self::float_add(x, r);
-            let (y, saved) = composed::<Self>(x.clone(), gamma, beta, epsilon);
-            (y, saved, x)
         }
 
         /// The gradients of x, γ and β from the gradient of y.
@@ -107,22 +94,6 @@ impl LayerNormOps for Flex {
         (tensor(y, [n, d]), tensor(saved, [n, SAVED]))
     }
 
-    fn fused_layer_norm_sum(
-        x: FlexTensor,
-        r: FlexTensor,
-        gamma: FlexTensor,
-        beta: FlexTensor,
-        epsilon: f64,
-    ) -> (FlexTensor, FlexTensor, FlexTensor) {
-        let [n, d] = x.shape().dims();
-        let (x, r) = if x.is_unique() { (x, r) } else { (r, x) }; // the sum overwrites an operand that nobody else holds
-        let (x, (y, saved)) = values([&r, &gamma, &beta], |[r, gamma, beta]| {
-            let norm = Norm { gamma, beta, epsilon: epsilon as f32 };
-            in_place(x, |x| layer_norm::forward_sum(x, r, norm))
-        });
-        (tensor(y, [n, d]), tensor(saved, [n, SAVED]), x)
-    }
-
     fn fused_layer_norm_backward(
         x: FlexTensor,
         gamma: FlexTensor,
@@ -154,25 +125,5 @@ impl<B: LayerNormOps, C: CheckpointStrategy> LayerNormOps for Autodiff<B, C> {
             [x, gamma, beta].map(Some)
         });
         (y, constant)
-    }
-
-    fn fused_layer_norm_sum(
-        x: FloatTensor<Self>,
-        r: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        epsilon: f64,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let nodes = [x.node(), r.node(), gamma.node(), beta.node()];
-        let [x, r, gamma, beta] = [x, r, gamma, beta].map(|t| t.into_primitive());
-        let (y, saved, sum) = B::fused_layer_norm_sum(x, r, gamma.clone(), beta, epsilon);
-        let constants = [&saved, &sum].map(|t| FloatTensor::<Self>::new(t.clone()));
-        let forward = |_| (y, Some((sum, gamma, saved)));
-        let y = node::of::<B, C, _, 4>(nodes, forward, |(sum, gamma, saved), grad, _| {
-            let (x, gamma, beta) = B::fused_layer_norm_backward(sum, gamma, saved, grad);
-            [x.clone(), x, gamma, beta].map(Some)
-        });
-        let [saved, sum] = constants;
-        (y, saved, sum)
     }
 }
