@@ -80,7 +80,7 @@ pub(crate) fn column_sums(values: &[f32], cols: usize, rows: usize) -> Vec<f32> 
 ///
 /// # Panics
 /// If a shape does not fit the others.
-pub fn forward_bf16(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
+pub(crate) fn forward_bf16(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let (n, i, o) = sizes(x, weight, bias.len());
     let (x, weight) =
         (LeftOperand::pack(Matrix::new(x, n, i)), RightOperand::pack(Matrix::new(weight, i, o)));
@@ -89,7 +89,7 @@ pub fn forward_bf16(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
 
 /// The operands of a linear map, rounded to bf16 and packed for its gradients. They take half the bytes of f32.
 #[derive(Debug, Clone)]
-pub struct RoundedOperands {
+pub(crate) struct RoundedOperands {
     /// `xᵀ`
     x: LeftOperand,
     /// `Wᵀ`
@@ -101,7 +101,7 @@ impl RoundedOperands {
     ///
     /// # Panics
     /// If a shape does not fit the others.
-    pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> (Vec<f32>, Self) {
+    pub(crate) fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> (Vec<f32>, Self) {
         let (n, i, o) = sizes(x, weight, bias.len());
         let (rows, x) = pack_input(Matrix::new(x, n, i));
         let (columns, weight) = pack_weight(Matrix::new(weight, i, o));
@@ -117,7 +117,7 @@ impl RoundedOperands {
     ///
     /// # Panics
     /// If the gradient is not as long as the output.
-    pub fn gradients(&self, grad: &[f32], wanted: [bool; 2]) -> [Option<Vec<f32>>; 2] {
+    pub(crate) fn gradients(&self, grad: &[f32], wanted: [bool; 2]) -> [Option<Vec<f32>>; 2] {
         let grad = Matrix::new(grad, self.x.depth(), self.weight.depth());
         let to_x = |rows: &LeftOperand| rounded_product(None, rows, &self.weight);
         let to_weight = |columns: &RightOperand| rounded_product(None, &self.x, columns);

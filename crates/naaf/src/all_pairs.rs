@@ -109,11 +109,11 @@ fn unit_rows(values: &[f32], width: usize, named: impl Fn(usize) -> String) -> R
 
 impl Scored for CrossScores {
     fn images(&self) -> usize {
-        self.images.len()
+        self.images.items()
     }
 
     fn texts(&self) -> usize {
-        self.texts.len()
+        self.texts.items()
     }
 
     fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {

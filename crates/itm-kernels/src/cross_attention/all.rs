@@ -49,13 +49,8 @@ impl ItemRows {
     }
 
     /// Number of items.
-    pub fn len(&self) -> usize {
+    pub fn items(&self) -> usize {
         self.starts.len() - 1
-    }
-
-    /// Whether there is no item.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Number of rows of an item.
@@ -113,8 +108,8 @@ pub fn scores(
     assert_eq!(images.width, texts.width, "widths of regions and words");
     let [some_images, some_texts] = ranges;
     for (what, some, all) in [("images", &some_images, images), ("texts", &some_texts, texts)] {
-        let inside = some.start <= some.end && some.end <= all.len();
-        assert!(inside, "{what} {some:?} of {}", all.len());
+        let inside = some.start <= some.end && some.end <= all.items();
+        assert!(inside, "{what} {some:?} of {}", all.items());
     }
     assert!(threshold.is_finite(), "a threshold of {threshold}");
     let m = some_texts.len();

@@ -175,7 +175,7 @@ pub fn forward(inputs: &Inputs, rule: &Rule, thresholds: &[f32]) -> Vec<f32> {
 ///
 /// # Panics
 /// As [`forward`], or if there is no such text.
-pub fn column(inputs: &Inputs, rule: &Rule, text: usize, threshold: f32) -> Vec<f32> {
+pub(crate) fn column(inputs: &Inputs, rule: &Rule, text: usize, threshold: f32) -> Vec<f32> {
     let m = inputs.words.len();
     assert!(text < m, "text {text} of {m}");
     let mut thresholds = vec![0.0; m];

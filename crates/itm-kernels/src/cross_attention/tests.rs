@@ -289,7 +289,7 @@ fn tiles_change_nothing() {
     let check = || {
         let batch = large();
         let [images, texts] = rows(&batch);
-        let (n, m) = (images.len(), texts.len());
+        let (n, m) = (images.items(), texts.items());
         for (name, rule) in rules() {
             let want = batch.with(|x| forward(x, &rule, &vec![0.2; m]));
             let all = scores(&images, &texts, [0..n, 0..m], 0.2, &rule);

@@ -34,9 +34,8 @@ impl RegionMap {
     /// Random weights: a function of the seed.
     ///
     /// # Panics
-    /// If a width is 0, or memory cannot hold the weight.
-    pub fn new(kind: RegionMapKind, [x, d]: [usize; 2], seed: u64, device: &Device) -> Self {
-        assert!(x > 0 && d > 0, "a map of regions from {x} to {d} values");
+    /// If memory cannot hold the weight.
+    pub(super) fn new(kind: RegionMapKind, [x, d]: [usize; 2], seed: u64, device: &Device) -> Self {
         match kind {
             RegionMapKind::Xavier => {
                 let bound = (6.0 / (x as f32 + d as f32)).sqrt();

@@ -34,7 +34,7 @@ impl WordTable {
     ///
     /// # Panics
     /// If memory cannot hold the vectors.
-    pub fn new(vocabulary: usize, d: usize, seed: u64, device: &Device) -> Self {
+    pub(super) fn new(vocabulary: usize, d: usize, seed: u64, device: &Device) -> Self {
         let table = Param::from_tensor(uniform([vocabulary, d], 0.1, seed, device));
         Self { table, bias: Param::from_tensor(Tensor::zeros([d], device)) }
     }
