@@ -37,7 +37,10 @@ pub struct Norm<'a> {
 /// # Panics
 /// If `x` does not consist of whole rows of d values, γ and β differ in width, or ε is negative or not finite.
 pub fn forward(x: &[f32], norm: Norm) -> (Vec<f32>, Vec<f32>) {
-    let (width, block) = norm.sizes(x.len());
+    let Norm { gamma, beta, epsilon } = norm;
+    let fits = epsilon >= 0.0 && epsilon.is_finite();
+    assert!(fits, "ε of a norm: {epsilon}, not a number from 0");
+    let (width, block) = sizes(x.len(), gamma, beta);
     let (mut y, mut saved) = (vec![0.0; x.len()], vec![0.0; x.len() / width * SAVED]);
     y.par_chunks_mut(block * width)
         .zip(x.par_chunks(block * width))
@@ -68,17 +71,6 @@ pub fn backward(x: &[f32], gamma: &[f32], saved: &[f32], grad: &mut [f32]) -> (V
     let mut d_gamma: Vec<f32> = total.into_iter().map(|t| t as f32).collect();
     let d_beta = d_gamma.split_off(width);
     (d_gamma, d_beta)
-}
-
-impl Norm<'_> {
-    fn sizes(&self, values: usize) -> (usize, usize) {
-        let epsilon = self.epsilon;
-        assert!(
-            epsilon >= 0.0 && epsilon.is_finite(),
-            "ε of a norm: {epsilon}, not a number from 0"
-        );
-        sizes(values, self.gamma, self.beta)
-    }
 }
 
 /// The width, and the rows per block: about 16 thousand values or more, in at most 64 blocks. The thread count
