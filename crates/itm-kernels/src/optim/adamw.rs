@@ -6,7 +6,7 @@ use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::{Update, updated};
+use super::{Update, named, updated};
 use crate::layers::host;
 use crate::ops::UpdateOps;
 use crate::update::AdamStep;
@@ -165,23 +165,31 @@ impl AdamW {
     /// # Panics
     /// If the rate is not finite, or there are factors, but not one for each parameter.
     pub fn step<M: Module>(&mut self, module: M, grads: GradientsParams, rate: f64) -> (M, f64) {
-        let (norm, parameters) = norm_and_count(&module, &grads);
+        let norm = Self::norm(&module, &grads);
         if !norm.is_finite() {
             return (module, norm);
         }
-        let n = self.factors.len();
+        let names = named(&module);
+        let (n, parameters) = (self.factors.len(), names.len());
         assert!(n == 0 || n == parameters, "{n} factors of the rate for {parameters} parameters");
         self.steps += 1;
         self.moments.resize_with(parameters, || None);
         let scale = self.options.clip.map_or(1.0, |clip| (clip / (norm + 1e-6)).min(1.0));
         let (options, moments) = (&self.options, self.moments.iter_mut());
         let factors = self.factors.iter();
-        (updated(module, &mut StepUpdate { options, factors, moments, grads, rate, scale }), norm)
+        let mut update = StepUpdate { options, factors, moments, grads, rate, scale };
+        (updated(module, names, &mut update), norm)
     }
 
-    /// The norm of all gradients that [`step`](Self::step) returns. If it is not finite, the step changes nothing.
+    /// The norm of all gradients that [`step`](Self::step) returns: all that a step reads back from the device. If it is not
+    /// finite, the step changes nothing.
     pub fn norm<M: Module>(module: &M, grads: &GradientsParams) -> f64 {
-        norm_and_count(module, grads).0
+        let mut squares = Squares { grads, sums: vec![] };
+        module.visit(&mut squares);
+        if squares.sums.is_empty() {
+            return 0.0;
+        }
+        Tensor::cat(squares.sums, 0).into_data().iter::<f64>().sum::<f64>().sqrt()
     }
 
     /// The constants.
@@ -236,28 +244,15 @@ impl AdamW {
 struct Squares<'a> {
     grads: &'a GradientsParams,
     sums: Vec<Tensor<1>>,
-    parameters: usize,
 }
 
 impl ModuleVisitor for Squares<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        self.parameters += 1;
         if let Some(grad) = self.grads.get::<D>(param.id) {
             let sum = <Dispatch as UpdateOps>::sum_of_squares(grad.into_dispatch());
             self.sums.push(Tensor::from_dispatch(sum));
         }
     }
-}
-
-/// The norm of all gradients, which is all that a step reads back from the device, and the number of parameters.
-fn norm_and_count<M: Module>(module: &M, grads: &GradientsParams) -> (f64, usize) {
-    let mut squares = Squares { grads, sums: vec![], parameters: 0 };
-    module.visit(&mut squares);
-    let Squares { sums, parameters, .. } = squares;
-    if sums.is_empty() {
-        return (0.0, parameters);
-    }
-    (Tensor::cat(sums, 0).into_data().iter::<f64>().sum::<f64>().sqrt(), parameters)
 }
 
 struct StepUpdate<'a> {

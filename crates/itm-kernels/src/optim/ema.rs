@@ -7,7 +7,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::tensor::Tensor;
 
-use super::{Update, updated};
+use super::{Update, named, updated};
 use crate::ops::UpdateOps;
 
 /// Moves every parameter of `target` towards the same parameter of `online`.
@@ -28,7 +28,8 @@ pub fn ema<M: Module>(target: M, online: &M, m: f64) -> M {
     let mut values = ParameterValues(VecDeque::new());
     online.visit(&mut values);
     let mut towards = Towards { online: values.0, m };
-    let target = updated(target, &mut towards);
+    let names = named(&target);
+    let target = updated(target, names, &mut towards);
     assert!(towards.online.is_empty(), "{} parameters without a partner", towards.online.len());
     target
 }

@@ -18,11 +18,10 @@ trait Update {
     fn update<const D: usize>(&mut self, id: ParamId, name: &str, value: Tensor<D>) -> Tensor<D>;
 }
 
-/// `module` with every parameter updated. This function holds no second reference to a value during its update. So a
-/// backend can update in place if nobody else (no clone of the module, no graph) holds the value.
-fn updated<M: Module>(module: M, update: &mut impl Update) -> M {
-    let names = named(&module).into_iter();
-    module.map(&mut Mapper { update, names })
+/// `module` with every parameter updated; `names` are its [`named`]. This function holds no second reference to a value during its
+/// update. So a backend can update in place if nobody else (no clone of the module, no graph) holds the value.
+fn updated<M: Module>(module: M, names: Vec<(String, ParamId)>, update: &mut impl Update) -> M {
+    module.map(&mut Mapper { update, names: names.into_iter() })
 }
 
 /// The parameters of a module in its order: dotted names, and the ids under which gradients are found. [`DecayRule`] reads
