@@ -1,7 +1,5 @@
 //! The backward pass through time.
 
-use std::borrow::Cow;
-
 use rayon::prelude::*;
 
 use super::packing::{Columns, Direction, Packing};
@@ -159,17 +157,14 @@ fn weight_gradients(
 }
 
 /// The state before every step except the first, where it is h₀ = 0.
-fn before<'a>(states: &'a [f32], packing: &Packing, h: usize) -> Cow<'a, [f32]> {
+fn before(states: &[f32], packing: &Packing, h: usize) -> Vec<f32> {
     let (rows, first) = (packing.rows(), packing.step(0).len());
-    if packing.step(packing.steps - 1).len() == first {
-        return Cow::Borrowed(&states[..(rows - first) * h]); // all of one length: already in this order
-    }
     let mut previous = Vec::with_capacity((rows - first) * h);
     for t in 1..packing.steps {
         let start = packing.step(t - 1).start;
         previous.extend_from_slice(&states[start * h..(start + packing.step(t).len()) * h]);
     }
-    Cow::Owned(previous)
+    previous
 }
 
 multiversion! {
