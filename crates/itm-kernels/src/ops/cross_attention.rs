@@ -70,22 +70,15 @@ fn differentiated<A: AutodiffBackend>(
 }
 
 #[cfg(feature = "flex")]
-fn inputs<'a>(
-    [products, region_grams, word_grams]: [&'a [f32]; 3],
-    spec: &'a CrossSpec,
-) -> Inputs<'a> {
-    let (regions, words) = (&spec.regions, &spec.words);
-    Inputs { products, region_grams, word_grams, regions, words }
-}
-
-#[cfg(feature = "flex")]
 impl CrossAttentionOps for Flex {
     fn cross_scores(of: CrossTensors<Flex>, spec: CrossSpec) -> FlexTensor {
-        let shape = [spec.regions.len(), spec.words.len()];
-        let scores = values([&of.products, &of.region_grams, &of.word_grams], |tensors| {
-            cross_attention::forward(&inputs(tensors, &spec), &spec.rule, &spec.thresholds)
+        let CrossSpec { rule, regions, words, thresholds } = &spec;
+        let all = [&of.products, &of.region_grams, &of.word_grams];
+        let scores = values(all, |[products, region_grams, word_grams]| {
+            let inputs = Inputs { products, region_grams, word_grams, regions, words };
+            cross_attention::forward(&inputs, rule, thresholds)
         });
-        tensor(scores, shape)
+        tensor(scores, [regions.len(), words.len()])
     }
 
     fn cross_scores_backward(
@@ -93,15 +86,14 @@ impl CrossAttentionOps for Flex {
         grad: FlexTensor,
         spec: CrossSpec,
     ) -> (FlexTensor, FlexTensor) {
-        let CrossTensors { regions, words, products: s, region_grams: g, word_grams: h } = of;
-        let shapes = [regions.shape(), words.shape()];
-        let all = [&regions, &words, &s, &g, &h, &grad];
-        let gradients = values(all, |[regions, words, s, g, h, grad]| {
-            let (inputs, rows) = (inputs([s, g, h], &spec), [regions, words]);
-            cross_attention::backward(&inputs, rows, &spec.rule, &spec.thresholds, grad)
+        let CrossSpec { rule, regions, words, thresholds } = &spec;
+        let all = [&of.regions, &of.words, &of.products, &of.region_grams, &of.word_grams, &grad];
+        let gradients = values(all, |[v, u, products, region_grams, word_grams, grad]| {
+            let inputs = Inputs { products, region_grams, word_grams, regions, words };
+            cross_attention::backward(&inputs, [v, u], rule, thresholds, grad)
         });
-        let ([of_regions, of_words], [a, b]) = (gradients, shapes);
-        (tensor(of_regions, a), tensor(of_words, b))
+        let [of_regions, of_words] = gradients;
+        (tensor(of_regions, of.regions.shape()), tensor(of_words, of.words.shape()))
     }
 }
 
