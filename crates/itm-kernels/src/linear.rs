@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::bf16::product_new as rounded_product;
-use crate::bf16::{LeftOperand, RightOperand, pack_gradient, pack_input, pack_weight};
+use crate::bf16::{LeftOperand, RightOperand, pack_both};
 use crate::blocks::written;
 use crate::matrix::Matrix;
 use crate::product::{Into, Threads, product, product_new};
@@ -103,8 +103,8 @@ impl RoundedOperands {
     /// If a shape does not fit the others.
     pub(crate) fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> (Vec<f32>, Self) {
         let (n, i, o) = sizes(x, weight, bias.len());
-        let (rows, x) = pack_input(Matrix::new(x, n, i));
-        let (columns, weight) = pack_weight(Matrix::new(weight, i, o));
+        let (rows, x) = pack_both(Matrix::new(x, n, i));
+        let (columns, weight) = pack_both(Matrix::new(weight, i, o).t());
         (rounded_product(Some(bias), &rows, &columns), Self { x, weight })
     }
 
@@ -123,7 +123,7 @@ impl RoundedOperands {
         let to_weight = |columns: &RightOperand| rounded_product(None, &self.x, columns);
         match wanted {
             [true, true] => {
-                let (rows, columns) = pack_gradient(grad);
+                let (rows, columns) = pack_both(grad);
                 [Some(to_x(&rows)), Some(to_weight(&columns))]
             }
             [to, also] => [

@@ -79,7 +79,9 @@ fn nothing_outside_the_slices_is_touched() {
                 let (rows, cols) = (Matrix::new(a.values(), m, k), Matrix::new(b.values(), k, n));
                 let (packed, columns) = (LeftOperand::pack(rows), RightOperand::pack(cols));
                 _ = (LeftOperand::pack(rows.t()), RightOperand::pack(cols.t()));
-                _ = (pack_input(rows), pack_gradient(rows), pack_weight(cols));
+                let _: (LeftOperand, LeftOperand) = pack_both(rows); // an input
+                let _: (LeftOperand, RightOperand) = pack_both(rows); // a gradient
+                let _: (RightOperand, RightOperand) = pack_both(cols.t()); // a weight
                 let mut to = Guarded::new(&vec![7.0; m * n], touch);
                 product_by(Engine::best(), to.values(), Base::Zero, &packed, &columns);
                 product_by(Engine::best(), to.values(), Base::Held, &packed, &columns);

@@ -59,7 +59,7 @@ mod turn;
 mod value;
 
 pub use pack::{LeftOperand, RightOperand};
-pub(crate) use pack::{both_here, pack_gradient, pack_input, pack_weight};
+pub(crate) use pack::{both_here, pack_both};
 pub(crate) use product::product_here;
 pub use product::product_new;
 pub use value::round;

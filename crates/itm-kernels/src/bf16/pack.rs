@@ -47,19 +47,9 @@ impl RightOperand {
     }
 }
 
-/// A weight `[k, n]` as right operand of `x W` and of `g Wᵀ`, from one pass over the weight.
-pub(crate) fn pack_weight(weight: Matrix) -> (RightOperand, RightOperand) {
-    both(Engine::best(), Threads::All, weight.t(), [Vec::new(), Vec::new()])
-}
-
-/// The gradient of an output as left operand of `g Wᵀ` and as right operand of `xᵀ g`, from one pass over the gradient.
-pub(crate) fn pack_gradient(grad: Matrix) -> (LeftOperand, RightOperand) {
-    both(Engine::best(), Threads::All, grad, [Vec::new(), Vec::new()])
-}
-
-/// An input as left operand of `x W`, and its transpose as left operand of `xᵀ g`, from one pass over the input.
-pub(crate) fn pack_input(x: Matrix) -> (LeftOperand, LeftOperand) {
-    both(Engine::best(), Threads::All, x, [Vec::new(), Vec::new()])
+/// The rows of `from` as lanes, and its columns as lanes, from one pass over `from`.
+pub(crate) fn pack_both<const P: usize, const Q: usize>(from: Matrix) -> (Operand<P>, Operand<Q>) {
+    both(Engine::best(), Threads::All, from, [Vec::new(), Vec::new()])
 }
 
 /// The rows of `from` as lanes, and its columns as lanes, in the memory of earlier operands. They are packed on the calling

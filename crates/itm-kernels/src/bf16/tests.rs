@@ -254,7 +254,7 @@ fn both_at_once_are_each_alone() {
         let values = random(k * n, 3);
         let w = plain(&values, k, n);
         let alone = [pairs(&RightOperand::pack(w)), pairs(&RightOperand::pack(w.t()))];
-        let (forward, back) = pack_weight(w);
+        let (forward, back): (RightOperand, RightOperand) = pack_both(w.t());
         assert!([pairs(&forward), pairs(&back)] == alone, "{k} × {n}");
         assert_eq!([forward.depth(), forward.lanes(), back.depth(), back.lanes()], [k, n, n, k]);
         for engine in [Engine::best(), Engine::Emulated] {
@@ -262,9 +262,9 @@ fn both_at_once_are_each_alone() {
                 both::<COLUMNS, COLUMNS>(engine, Threads::All, w.t(), [dirty(), dirty()]);
             assert!([pairs(&forward), pairs(&back)] == alone, "{k} × {n} in used memory");
         }
-        let (rows, cols) = pack_gradient(w);
+        let (rows, cols): (LeftOperand, RightOperand) = pack_both(w);
         assert!((pairs(&rows), pairs(&cols)) == (pairs(&LeftOperand::pack(w)), alone[0].clone()));
-        let (rows, turned) = pack_input(w);
+        let (rows, turned): (LeftOperand, LeftOperand) = pack_both(w);
         assert!(
             (pairs(&rows), pairs(&turned))
                 == (pairs(&LeftOperand::pack(w)), pairs(&LeftOperand::pack(w.t())))
@@ -328,7 +328,7 @@ fn threads_and_neighbours_change_no_bit() {
     let (m, k, n) = (300, 1500, 800);
     let (a, b) = (random(m * k, 1), random(k * n, 2));
     on_every_thread_count(|| {
-        let (rows, _) = pack_input(plain(&a, m, k));
+        let (rows, _): (_, LeftOperand) = pack_both(plain(&a, m, k));
         product_new(None, &rows, &RightOperand::pack(plain(&b, k, n)))
     });
     let all = product_new(
