@@ -78,15 +78,15 @@ impl Default for AdamOptions {
     }
 }
 
-/// Moments of one parameter on the host.
+/// Moments of one parameter, on the host.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AdamMoments {
+pub struct AdamMoments<T = Vec<f32>> {
     /// Number of updates of this parameter: t of its bias corrections.
     pub steps: u64,
     /// m
-    pub first: Vec<f32>,
+    pub first: T,
     /// v
-    pub second: Vec<f32>,
+    pub second: T,
 }
 
 /// Adam (λ = 0) or AdamW over the parameters of one module, in the order of the module.
@@ -133,12 +133,7 @@ pub struct AdamW {
 }
 
 /// Moments of one parameter, in its shape and on its device.
-#[derive(Debug, Clone)]
-struct AdamState {
-    steps: u64,
-    first: FloatTensor<Dispatch>,
-    second: FloatTensor<Dispatch>,
-}
+type AdamState = AdamMoments<FloatTensor<Dispatch>>;
 
 impl AdamW {
     /// An optimiser before its first step.
