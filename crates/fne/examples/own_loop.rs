@@ -88,7 +88,7 @@ impl Loop {
             captions: &ids,
         })?;
         self.statistics.update(&host(v.detach().matmul(w.detach().transpose())), B)?; // Eq. 4
-        let rule = SamplerConfig::preset(Preset::Default).rule();
+        let rule = SamplerConfig::preset(Preset::Default);
         let draws = Draws { rule: &rule, statistics: &self.statistics, seed: number };
         let loss = memory_loss(Online { images, texts, ids: &ids }, &self.bank, &draws)?; // Eq. 15
         let [loss, _] = self.learner.update(0.01, loss, |encoders, loss| {

@@ -50,7 +50,7 @@ pub(crate) fn seen() -> Result<Statistics, fne::Error> {
 
 /// The table's rows.
 pub(crate) fn rows(statistics: &Statistics) -> Result<Vec<Row>, Box<dyn Error>> {
-    let rule = SamplerConfig::preset(Preset::Default).rule();
+    let rule = SamplerConfig::preset(Preset::Default);
     let seen = statistics.snapshot();
     let posterior = seen.posterior(rule.prior, rule.min_count).ok_or("too few pairs")?; // Eq. 5–10
 
@@ -69,7 +69,7 @@ pub(crate) fn rows(statistics: &Statistics) -> Result<Vec<Row>, Box<dyn Error>> 
 }
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
-    let rule = SamplerConfig::preset(Preset::Default).rule();
+    let rule = SamplerConfig::preset(Preset::Default);
     let statistics = seen()?;
     let now = statistics.snapshot();
     let cut = now.positive.mean - rule.margin;

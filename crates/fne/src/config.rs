@@ -10,7 +10,6 @@ use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Reset, Variance};
-use crate::weights::{Density, Rule, Tie};
 
 /// The configuration of [`Fne`](crate::Fne).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -169,6 +168,29 @@ pub enum Exclude {
     Truth,
 }
 
+/// Which equation weighs a candidate whose posterior is exactly λ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Tie {
+    /// Eq. 12 (released code).
+    Easy,
+    /// Eq. 11 (the printed Eq. 13: easy means P < λ).
+    NonEasy,
+}
+
+/// How P(c|s) is evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Density {
+    /// In log-odds, which saturate.
+    #[default]
+    LogOdds,
+    /// As a quotient of f32 densities (released code). Far from both means it is 0/0, and the candidate stays easy.
+    F32,
+}
+
 /// The memory, the statistics and the weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -216,12 +238,21 @@ pub struct SamplerConfig {
     pub reset: Reset,
 }
 
+/// The largest τ and α: in f32 their products with 0 stay 0.
+const MOST: f64 = 1e30;
+
 impl SamplerConfig {
-    /// The part that weighs candidates.
-    pub fn rule(&self) -> Rule {
-        let Self { prior, lambda, tie, tau, alpha, margin, margin_cut, min_count, density, .. } =
-            *self;
-        Rule { prior, lambda, tie, tau, alpha, margin, margin_cut, min_count, density }
+    /// Refuses a number of the weights that is out of its range. The message starts with `section` and the number's name.
+    pub(crate) fn check(&self, section: &str) -> Result<()> {
+        let key = |name: &str| format!("{section}.{name}");
+        at_least_zero(&key("margin"), self.margin)?;
+        let open = |x| x > 0.0 && x < 1.0;
+        within(&key("prior"), self.prior, "a number above 0 and below 1", open)?;
+        let closed = |x: f64| (0.0..=1.0).contains(&x);
+        within(&key("lambda"), self.lambda, "a number from 0 to 1", closed)?;
+        let exponent = |x: f64| (0.0..=MOST).contains(&x);
+        within(&key("tau"), self.tau, "from 0 to 1e30", exponent)?;
+        within(&key("alpha"), self.alpha, "from 0 to 1e30", exponent)
     }
 
     /// Whether the in-batch loss is used in `epoch`.
@@ -276,7 +307,7 @@ impl FneConfig {
         Error::unless(fits, "sampler.exclude", expected, "\"truth\"")?;
         let share = |x| (0.0..=1.0).contains(&x);
         within("sampler.momentum", sampler.momentum, "a number from 0 to 1", share)?;
-        sampler.rule().check("sampler")
+        sampler.check("sampler")
     }
 }
 

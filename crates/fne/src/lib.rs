@@ -36,8 +36,8 @@ pub use itm_kernels::{Memory, Noise};
 pub use bank::{Bank, BankRows, BankState};
 pub use checks::NEVER;
 pub use config::{
-    DropoutAfterValidation, Enqueue, Exclude, FneConfig, Loss, NegativeChoice, Positive,
-    SamplerConfig, TrainConfig,
+    Density, DropoutAfterValidation, Enqueue, Exclude, FneConfig, Loss, NegativeChoice, Positive,
+    SamplerConfig, Tie, TrainConfig,
 };
 pub use draw::draw;
 pub use loss::{drawn_hinges, in_batch_hinges, row_dots};
@@ -45,4 +45,4 @@ pub use memory_loss::{Draws, Online, memory_loss};
 pub use posterior::{Gaussian, Posterior};
 pub use statistics::{Moments, Reset, Snapshot, Statistics, Variance};
 pub use step::Fne;
-pub use weights::{CandidatePool, Density, Exclusions, Rule, Tie, weights};
+pub use weights::{CandidatePool, Exclusions, weights};

@@ -8,10 +8,11 @@ use itm_kernels::random::derive;
 use crate::bank::Bank;
 use crate::checks;
 use crate::checks::NEVER;
+use crate::config::SamplerConfig;
 use crate::draw::draw;
 use crate::loss::{drawn_hinges, gather, row_dots};
 use crate::statistics::Statistics;
-use crate::weights::{CandidatePool, Exclusions, Rule, weights};
+use crate::weights::{CandidatePool, Exclusions, weights};
 
 /// A batch, embedded by the encoders that learn. Row i of both sides is one pair.
 #[derive(Debug, Clone)]
@@ -28,7 +29,7 @@ pub struct Online<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Draws<'a> {
     /// Prior, λ, τ, α, the margin γ.
-    pub rule: &'a Rule,
+    pub rule: &'a SamplerConfig,
     /// Statistics of matched and mismatched pairs. Update them before the loss, with the scores of this batch.
     pub statistics: &'a Statistics,
     /// A different number in each step. The loss derives one seed for each direction from it.
@@ -81,7 +82,7 @@ pub struct Draws<'a> {
 /// let mut statistics = Statistics::new(Variance::Official, Reset::Epoch);
 /// statistics.update(&[0.6, 0.8, 0.8, 0.6], 2)?; // v wᵀ, as plain numbers
 ///
-/// let rule = SamplerConfig::preset(Preset::Default).rule();
+/// let rule = SamplerConfig::preset(Preset::Default);
 /// let draws = Draws { rule: &rule, statistics: &statistics, seed: 1 };
 /// let loss = memory_loss(Online { images: images.clone(), texts, ids: &ids }, &bank, &draws)?;
 /// assert!(images.grad(&loss.backward()).is_some());

@@ -2,79 +2,14 @@
 //! fallback of the released code.
 
 use itm_core::audit::hardest;
-use itm_core::learn::{at_least_zero, within};
+use itm_core::learn::at_least_zero;
 use itm_core::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 use crate::checks;
+use crate::config::{Density, SamplerConfig, Tie};
 use crate::exp::{exp_nonpositive, sigmoid};
 use crate::posterior::{Posterior, log_odds};
 use crate::statistics::Snapshot;
-
-/// The largest τ and α: in f32 their products with 0 stay 0.
-const MOST: f64 = 1e30;
-
-/// Which equation weighs a candidate whose posterior is exactly λ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Tie {
-    /// Eq. 12 (released code).
-    Easy,
-    /// Eq. 11 (the printed Eq. 13: easy means P < λ).
-    NonEasy,
-}
-
-/// How P(c|s) is evaluated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Density {
-    /// In log-odds, which saturate.
-    #[default]
-    LogOdds,
-    /// As a quotient of f32 densities (released code). Far from both means it is 0/0, and the candidate stays easy.
-    F32,
-}
-
-/// The numbers of Eq. 11–13. [`Preset`](crate::Preset) has the numbers of the paper and of the released code:
-/// `SamplerConfig::preset(Preset::Default).rule()`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rule {
-    /// p of Eq. 10: the share of matches among all candidates. Above 0 and below 1.
-    pub prior: f64,
-    /// λ of Eq. 13: a candidate with P < λ is an easy negative. From 0 to 1.
-    pub lambda: f64,
-    /// Which side P = λ belongs to.
-    pub tie: Tie,
-    /// τ of Eq. 11: 0.5 in the released code, 1 in print. At least 0.
-    pub tau: f64,
-    /// α of Eq. 12. At least 0.
-    pub alpha: f64,
-    /// γ of Eq. 3. At least 0.
-    pub margin: f64,
-    /// Whether candidates with s ≤ μ⁺ − γ get no weight (released code; not in the paper).
-    pub margin_cut: bool,
-    /// The weights use the posterior when n⁺ is larger than this number.
-    pub min_count: u64,
-    /// How P(c|s) is evaluated.
-    pub density: Density,
-}
-
-impl Rule {
-    /// Refuses a number out of its range. The message starts with `section` and the number's name.
-    pub(crate) fn check(&self, section: &str) -> Result<()> {
-        let key = |name: &str| format!("{section}.{name}");
-        at_least_zero(&key("margin"), self.margin)?;
-        let open = |x| x > 0.0 && x < 1.0;
-        within(&key("prior"), self.prior, "a number above 0 and below 1", open)?;
-        let closed = |x: f64| (0.0..=1.0).contains(&x);
-        within(&key("lambda"), self.lambda, "a number from 0 to 1", closed)?;
-        let exponent = |x: f64| (0.0..=MOST).contains(&x);
-        within(&key("tau"), self.tau, "from 0 to 1e30", exponent)?;
-        within(&key("alpha"), self.alpha, "from 0 to 1e30", exponent)
-    }
-}
 
 /// X: the candidates that are never negatives of an anchor.
 ///
@@ -211,6 +146,7 @@ impl CandidatePool<'_> {
 /// | s⁺     | `pool.positive` | `[b]`    |
 /// | μ⁺, n⁺ | `seen.positive` |          |
 ///
+/// `rule` says p, λ and its tie, τ, α, the margin and its cut, `min_count` and the density; its other numbers are not read.
 /// Returns ρ, `[b, n]`, without randomness; [`draw`](crate::draw()) draws from it. λ is compared in log-odds, or in 1 − P with
 /// [`Density::F32`]. `seen` must be the statistics of this step: take a new snapshot for each step.
 ///
@@ -221,7 +157,7 @@ impl CandidatePool<'_> {
 ///
 /// # Departures
 /// The paper has neither cut nor fallback, prints exp(−P) (τ = 1) and λ = 0.01; the released code
-/// takes τ = 0.5 and λ = 0.001. The cut, τ and λ are fields of [`Rule`].
+/// takes τ = 0.5 and λ = 0.001. The cut, τ and λ are fields of [`SamplerConfig`].
 ///
 /// ```
 /// use fne::{CandidatePool, Exclusions, Preset, SamplerConfig, Snapshot, weights};
@@ -231,12 +167,12 @@ impl CandidatePool<'_> {
 ///     positive: &[0.7],
 ///     excluded: Exclusions::Mask(&[false, false, false, true]),
 /// };
-/// let rho = weights(&pool, &SamplerConfig::preset(Preset::Default).rule(), &Snapshot::default())?;
+/// let rho = weights(&pool, &SamplerConfig::preset(Preset::Default), &Snapshot::default())?;
 /// assert!((rho[0] - (-0.5f32 * 0.1 * 0.1).exp()).abs() < 1e-6); // Eq. 12
 /// assert!(rho[0] > rho[1] && rho[1] > rho[2] && rho[3] == 0.0);
 /// # Ok::<(), fne::Error>(())
 /// ```
-pub fn weights(pool: &CandidatePool, rule: &Rule, seen: &Snapshot) -> Result<Vec<f32>> {
+pub fn weights(pool: &CandidatePool, rule: &SamplerConfig, seen: &Snapshot) -> Result<Vec<f32>> {
     pool.check()?;
     rule.check("rule")?;
     seen.check("statistics")?;
@@ -290,7 +226,7 @@ impl RowCandidates {
         self.scores.truncate(kept);
     }
 
-    fn weigh(&mut self, positive: f32, rule: &Rule, posterior: Option<&Posterior>) {
+    fn weigh(&mut self, positive: f32, rule: &SamplerConfig, posterior: Option<&Posterior>) {
         let (alpha, tau) = (rule.alpha as f32, rule.tau as f32);
         self.weights.clear();
         self.weights.extend(self.scores.iter().map(|&s| {
@@ -313,7 +249,7 @@ impl RowCandidates {
     }
 
     /// A comparison with NaN is false, so a candidate whose P is NaN keeps the weight of an easy negative.
-    fn weigh_by_quotients(&mut self, rule: &Rule, posterior: &Posterior) {
+    fn weigh_by_quotients(&mut self, rule: &SamplerConfig, posterior: &Posterior) {
         let (easy, tau) = ((1.0 - rule.lambda) as f32, rule.tau as f32);
         let tie = rule.tie == Tie::NonEasy;
         for (w, &s) in self.weights.iter_mut().zip(&self.scores) {

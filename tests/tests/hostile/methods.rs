@@ -44,8 +44,8 @@ fn pool(scores: &'static [f32], positive: &'static [f32]) -> CandidatePool<'stat
     CandidatePool { scores, positive, excluded: Exclusions::Mask(&[false; 2]) }
 }
 
-fn rule() -> fne::Rule {
-    fne::SamplerConfig::preset(fne::Preset::Default).rule()
+fn rule() -> fne::SamplerConfig {
+    fne::SamplerConfig::preset(fne::Preset::Default)
 }
 
 fn statistics() -> Statistics {
@@ -66,7 +66,12 @@ fn push(
     bank.push(BankRows { images: ones([rows, width]), texts: ones([rows, width]), ids, captions })
 }
 
-fn loss(width: usize, ids: &[i64], bank: &Bank, rule: &fne::Rule) -> fne::Result<Tensor<1>> {
+fn loss(
+    width: usize,
+    ids: &[i64],
+    bank: &Bank,
+    rule: &fne::SamplerConfig,
+) -> fne::Result<Tensor<1>> {
     let online = Online { images: ones([2, width]), texts: ones([2, width]), ids };
     memory_loss(online, bank, &Draws { rule, statistics: &statistics(), seed: 7 })
 }
@@ -249,10 +254,10 @@ fn samplers_and_banks_of_fne() {
         "scores: expected rows of equal length, at least one": weights(&pool(&[1.0; 3], &[1.0; 2]), &rule(), &Snapshot::default()),
         "score of anchor 0 and candidate 0: expected a finite": weights(&pool(&[f32::NAN, 1.0], &[1.0]), &rule(), &Snapshot::default()),
         "positive score of anchor 0: expected a finite number,": weights(&pool(&[1.0; 2], &[f32::NAN]), &rule(), &Snapshot::default()),
-        "rule.prior: expected a number above 0 and below 1, got 0": weights(&pool(&[1.0; 2], &[1.0]), &fne::Rule { prior: 0.0, ..rule() }, &Snapshot::default()),
-        "rule.tau: expected from 0 to 1e30, got NaN": weights(&pool(&[1.0; 2], &[1.0]), &fne::Rule { tau: NAN, ..rule() }, &Snapshot::default()),
-        "rule.tau: expected from 0 to 1e30, got": weights(&pool(&[1.0; 2], &[1.0]), &fne::Rule { tau: 1e300, ..rule() }, &seen()),
-        "rule.alpha: expected from 0 to 1e30, got": weights(&pool(&[1.0; 2], &[1.0]), &fne::Rule { alpha: 1e300, ..rule() }, &Snapshot::default()),
+        "rule.prior: expected a number above 0 and below 1, got 0": weights(&pool(&[1.0; 2], &[1.0]), &fne::SamplerConfig { prior: 0.0, ..rule() }, &Snapshot::default()),
+        "rule.tau: expected from 0 to 1e30, got NaN": weights(&pool(&[1.0; 2], &[1.0]), &fne::SamplerConfig { tau: NAN, ..rule() }, &Snapshot::default()),
+        "rule.tau: expected from 0 to 1e30, got": weights(&pool(&[1.0; 2], &[1.0]), &fne::SamplerConfig { tau: 1e300, ..rule() }, &seen()),
+        "rule.alpha: expected from 0 to 1e30, got": weights(&pool(&[1.0; 2], &[1.0]), &fne::SamplerConfig { alpha: 1e300, ..rule() }, &Snapshot::default()),
         "margin: expected at least 0, got NaN": pool(&[1.0; 2], &[1.0]).hardest(NAN),
         "margin: expected at least 0, got -1": pool(&[1.0; 2], &[1.0]).hardest(-1.0),
         "mask: expected 3 values, one per score, got 2": pool(&[1.0; 3], &[1.0]).uniform(),
@@ -272,7 +277,7 @@ fn samplers_and_banks_of_fne() {
         "images: expected 2 rows of width 2, got 2 of 3": loss(3, &[0, 1], &pushed(), &rule()),
         "images: expected 1 rows of width 2, got 2 of 2": loss(2, &[0], &pushed(), &rule()),
         "bank: expected at least 1 row, got 0": loss(2, &[0, 1], &Bank::new(0, 2, 7, &device()), &rule()),
-        "rule.margin: expected at least 0, got NaN": loss(2, &[0, 1], &pushed(), &fne::Rule { margin: NAN, ..rule() }),
+        "rule.margin: expected at least 0, got NaN": loss(2, &[0, 1], &pushed(), &fne::SamplerConfig { margin: NAN, ..rule() }),
         "google/vit-base-patch16-384@main: expected a download,": Fne::new(&fne::FneConfig::preset(fne::Preset::Default), 0, 9, &device()),
         "google/vit-base-patch16-384@main: expected a download,": Fne::new(&fne::FneConfig::preset(fne::Preset::Default), 4, 0, &device()),
         "google/vit-base-patch16-384@main: expected a download,": Fne::new(&fne::FneConfig::preset(fne::Preset::Default), HUGE, 9, &device()),

@@ -6,7 +6,7 @@ use itm_core::audit::NegativeSet;
 
 use crate::config::SamplerConfig;
 use crate::statistics::Snapshot;
-use crate::weights::{CandidatePool, Exclusions, Rule, weights};
+use crate::weights::{CandidatePool, Exclusions, weights};
 use itm_core::Preset;
 
 /// Presets that an audit compares the draw with, each with its name in reports.
@@ -28,7 +28,7 @@ pub(crate) fn with_posterior(
         excluded: Exclusions::Mask(&negatives.excluded),
     };
     let of = |(name, preset): (&'static str, Preset)| {
-        let rule = Rule { margin, min_count, ..SamplerConfig::preset(preset).rule() };
+        let rule = SamplerConfig { margin, min_count, ..SamplerConfig::preset(preset) };
         statistics.posterior(rule.prior, rule.min_count)?;
         let rho = weights(&pool, &rule, statistics).expect("a step's scores are finite");
         Some((name, rho))

@@ -7,11 +7,10 @@ use itm_core::{Preset, WarmupLoss};
 use itm_kernels::Precision;
 
 use super::{
-    DropoutAfterValidation, Enqueue, Exclude, FneConfig, Loss, NegativeChoice, Positive,
-    SamplerConfig, TrainConfig,
+    Density, DropoutAfterValidation, Enqueue, Exclude, FneConfig, Loss, NegativeChoice, Positive,
+    SamplerConfig, Tie, TrainConfig,
 };
 use crate::statistics::{Reset, Variance};
-use crate::weights::{Density, Tie};
 use itm_core::towers::{
     Augmentation, BertConfig, ImageConfig, JointLayer, LearningParts, ModelConfig, Pixels,
     TextConfig, TrainTruncate, VitConfig, Weights,

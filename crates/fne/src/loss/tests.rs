@@ -249,7 +249,7 @@ proptest! {
         let ids = [1i64, 2, 3, 1];
         let candidates = [1i64, 2, 3, 1, -100, 3, 8];
         let mask: Vec<bool> = ids.iter().flat_map(|a| candidates.map(|c| *a == c)).collect();
-        let rule = SamplerConfig::preset(Preset::Official).rule();
+        let rule = SamplerConfig::preset(Preset::Official);
         let (own, pool) = (matrix(&own, 5), matrix(pool, 5));
         let (x, y) = (matrix(a, 5).require_grad(), matrix(a, 5).require_grad());
 

@@ -41,8 +41,7 @@ fn golden_of_a_bank_with_one_candidate() {
     let (v, w, ids) = (rows(2, 3), rows(2, 4), [1, 2]);
     let bank = bank(&[9], 5, &device);
     let state = bank.state();
-    let (rule, nothing) =
-        (SamplerConfig::preset(Preset::Default).rule(), statistics(Snapshot::default()));
+    let (rule, nothing) = (SamplerConfig::preset(Preset::Default), statistics(Snapshot::default()));
     let images = matrix(&v, &device).require_grad();
     let texts = matrix(&w, &device).require_grad();
     let draws = Draws { rule: &rule, statistics: &nothing, seed: 1 };
@@ -78,7 +77,7 @@ fn own_images_are_never_drawn() {
     let plain = Device::flex();
     let value = |bank_ids: &[i64], device: &Device| {
         let bank = bank(bank_ids, 5, device);
-        let rule = SamplerConfig::preset(Preset::Default).rule();
+        let rule = SamplerConfig::preset(Preset::Default);
         let nothing = statistics(Snapshot::default());
         let draws = Draws { rule: &rule, statistics: &nothing, seed: 1 };
         let of = |seed| matrix(&rows(2, seed), device);
@@ -104,7 +103,7 @@ fn the_two_directions_draw_by_seeds_of_their_own() {
     let same = matrix(&rows(k, 5), &Device::flex());
     let entries = BankRows { images: same.clone(), texts: same, ids: &ids, captions: &ids };
     bank.push(entries).unwrap();
-    let rule = Rule { margin: 2.0, ..SamplerConfig::preset(Preset::Default).rule() }; // every hinge is above 0
+    let rule = SamplerConfig { margin: 2.0, ..SamplerConfig::preset(Preset::Default) }; // every hinge is above 0
     let nothing = statistics(Snapshot::default());
     let gradients = |seed| {
         let [images, texts] = [3, 3].map(|of| matrix(&rows(b, of), &device).require_grad());
@@ -134,7 +133,7 @@ fn every_call_reads_the_statistics_as_they_are() {
     let mut bank = Bank::new(2, D, 1, &device);
     let entries = BankRows { images: table(), texts: table(), ids: &[8, 9], captions: &[8, 9] };
     bank.push(entries).unwrap();
-    let rule = Rule { margin: 0.5, ..SamplerConfig::preset(Preset::Default).rule() };
+    let rule = SamplerConfig { margin: 0.5, ..SamplerConfig::preset(Preset::Default) };
     let mut statistics = statistics(Snapshot::default());
     let losses = |statistics: &Statistics| -> Vec<f32> {
         let pair = || of([[1.0, 0.0, 0.0, 0.0]; 2]);
@@ -154,9 +153,9 @@ fn every_call_reads_the_statistics_as_they_are() {
 #[test]
 fn what_cannot_be_learnt_from_is_refused() {
     let device = Device::flex();
-    let rule = SamplerConfig::preset(Preset::Default).rule();
+    let rule = SamplerConfig::preset(Preset::Default);
     let nothing = statistics(Snapshot::default());
-    let refused = |online: Online, bank: &Bank, rule: &Rule, statistics: &Statistics| {
+    let refused = |online: Online, bank: &Bank, rule: &SamplerConfig, statistics: &Statistics| {
         let draws = Draws { rule, statistics, seed: 1 };
         memory_loss(online, bank, &draws).unwrap_err().to_string()
     };
@@ -185,12 +184,12 @@ fn what_cannot_be_learnt_from_is_refused() {
     let poisoned = Online { images: matrix(&bad, &device), ..pair(ids) };
     let want = "positive score of anchor 1: expected a finite number, got NaN";
     assert_eq!(line(poisoned, &full), want);
-    let rule = Rule { prior: 2.0, ..rule };
+    let rule = SamplerConfig { prior: 2.0, ..rule };
     let want = "rule.prior: expected a number above 0 and below 1, got 2";
     assert_eq!(refused(pair(ids), &full, &rule, &nothing), want);
     let moments = Moments { count: 300, sum: f64::NAN, mean: f64::NAN, squares: 1.0 };
     let damaged = statistics(Snapshot { positive: moments, negative: moments });
-    let rule = SamplerConfig::preset(Preset::Default).rule();
+    let rule = SamplerConfig::preset(Preset::Default);
     let line = refused(pair(ids), &full, &rule, &damaged);
     assert!(line.starts_with("statistics.positive.sum: expected a finite number"), "{line}");
 }

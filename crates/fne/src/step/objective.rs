@@ -244,7 +244,7 @@ impl Fne {
         let chosen = match (&chance.columns, sampler.negatives) {
             (Some(columns), _) => columns[side].clone(),
             (None, NegativeChoice::Fne) => {
-                draw(&weights(&pool, &sampler.rule(), &self.statistics.snapshot())?, n, seed)?
+                draw(&weights(&pool, sampler, &self.statistics.snapshot())?, n, seed)?
             }
             (None, NegativeChoice::Uniform) => draw(&pool.uniform()?, n, seed)?,
             (None, NegativeChoice::Hardest | NegativeChoice::InBatch) => {

@@ -7,12 +7,12 @@ use crate::statistics::Moments;
 use crate::{Preset, SamplerConfig};
 
 /// The weights of a valid pool.
-fn weights(pool: &CandidatePool, rule: &Rule, seen: &Snapshot) -> Vec<f32> {
+fn weights(pool: &CandidatePool, rule: &SamplerConfig, seen: &Snapshot) -> Vec<f32> {
     super::weights(pool, rule, seen).unwrap()
 }
 
-fn rule(preset: Preset) -> Rule {
-    SamplerConfig::preset(preset).rule()
+fn rule(preset: Preset) -> SamplerConfig {
+    SamplerConfig::preset(preset)
 }
 
 fn moments(count: u64, mean: f64, deviation: f64) -> Moments {
@@ -132,7 +132,7 @@ fn tie_goes_where_the_preset_says() {
     for (preset, want) in
         [(Preset::Official, easy), (Preset::Default, easy), (Preset::Paper, (-1e-4f64).exp())]
     {
-        let rule = Rule { lambda: 1e-4, ..rule(preset) };
+        let rule = SamplerConfig { lambda: 1e-4, ..rule(preset) };
         let got = f64::from(weights(&pool, &rule, &seen)[0]);
         assert!((got - want).abs() < 1e-6, "{preset:?}: got {got}, want {want}");
     }
@@ -234,9 +234,10 @@ fn scores_that_are_not_finite_are_refused_unless_they_are_excluded() {
 #[test]
 fn numbers_out_of_their_range_are_refused() {
     let pool = CandidatePool { scores: &[0.5], positive: &[0.5], excluded: same(&[1], &[2]) };
-    let line =
-        |rule: &Rule, seen: &Snapshot| super::weights(&pool, rule, seen).unwrap_err().to_string();
-    let of = |change: &dyn Fn(&mut Rule)| {
+    let line = |rule: &SamplerConfig, seen: &Snapshot| {
+        super::weights(&pool, rule, seen).unwrap_err().to_string()
+    };
+    let of = |change: &dyn Fn(&mut SamplerConfig)| {
         let mut rule = rule(Preset::Official);
         change(&mut rule);
         line(&rule, &Snapshot::default())

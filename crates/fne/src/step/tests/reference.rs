@@ -113,7 +113,7 @@ fn six_steps_are_those_of_the_reference() {
     for name in ["hardest", "drawn", "official", "paper", "no bank"] {
         let variant = &golden["variants"][name];
         let mut fne = start(name, &golden);
-        let (rule, mut weighed) = (fne.config.sampler.rule(), 0);
+        let (rule, mut weighed) = (fne.config.sampler.clone(), 0);
         for (k, want) in variant["steps"].as_array().unwrap().iter().enumerate() {
             let what = format!("{name}, step {k}");
             if k == 0 || epochs[k] != epochs[k - 1] {
