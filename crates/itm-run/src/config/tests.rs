@@ -371,7 +371,7 @@ fn a_key_is_left_out_once() {
     let own = "extends = \"toy\"\n[section]\npart = false\n";
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("toy.toml"), toy).unwrap();
-    let chain = chain(&dir.path().join("own.toml"), own.parse().unwrap()).unwrap();
+    let chain = chain(&dir.path().join("own.toml"), own.parse().unwrap(), vec![]).unwrap();
     assert_eq!(
         merged(Table::new(), &chain),
         "[target]\n[section]\n[row.A.section]\n".parse().unwrap()
