@@ -154,9 +154,10 @@ fn run(report: &Report) -> Markup {
 }
 
 fn cite(report: &Report) -> Markup {
-    let methods = citations(report.rows.iter().map(|r| r.method.as_str()));
+    let methods = report.rows.iter().map(|r| r.method.as_str());
+    let works = citations(methods.chain(methods::MEASURES));
     html! {
-        dl.terms { @for (what, work) in methods.into_iter().chain(methods::MEASURES) { (term(what, work)) } }
+        dl.terms { @for (what, work) in works { (term(what, work)) } }
     }
 }
 

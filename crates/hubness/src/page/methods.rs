@@ -56,19 +56,8 @@ pub(super) fn citations<'a>(
     out
 }
 
-/// What to cite for the measures, which every report has.
-pub(super) const MEASURES: [(&str, &str); 2] = [
-    (
-        "Nₖ and its skewness",
-        "Radovanović, Nanopoulos, Ivanović: Hubs in space: popular nearest neighbors in \
-         high-dimensional data. JMLR 11, 2010.",
-    ),
-    (
-        "Robin Hood index",
-        "Feldbauer, Leodolter, Plant, Flexer: Fast approximate hubness reduction for large \
-         high-dimensional data. ICBK 2018.",
-    ),
-];
+/// What every report cites: `N_k` and the Robin Hood index.
+pub(super) const MEASURES: [&str; 2] = ["n_k", "robin_hood"];
 
 /// A row's parameters: `k 10`, or `beta 60 | 50` if the directions differ.
 pub(super) fn params(params: &PerDirection<Params>) -> String {
@@ -150,58 +139,13 @@ const MARKS: [(Setting, &str, &str); 2] = [
     ),
 ];
 
-/// The title of a method and the work to cite for it, which may be none.
-fn known(name: &str) -> Option<(&'static str, &'static str)> {
-    Some(match name {
-        "nns" => ("NNS", ""),
-        "csls" => (
-            "CSLS",
-            "Conneau, Lample, Ranzato, Denoyer, Jégou: Word translation without parallel data. ICLR 2018.",
-        ),
-        "is" => (
-            "IS",
-            "Smith, Turban, Hamblin, Hammerla: Offline bilingual word vectors, orthogonal transformations \
-             and the inverted softmax. ICLR 2017.",
-        ),
-        "gm" => ("GM", LIU),
-        "rgm" => ("RGM", LIU),
-        "qbnorm" => (
-            "QB-Norm",
-            "Bogolin, Croitoru, Jin, Liu, Albanie: Cross modal retrieval with querybank normalisation. \
-             CVPR 2022.",
-        ),
-        "dual-is" => ("Dual-IS", WANG),
-        "dual-dis" => ("Dual-DIS", WANG),
-        "nnn" => (
-            "NNN",
-            "Chowdhury, Wang, Shenoy, Kiela, Schwettmann, Thrush: Nearest neighbor normalization improves \
-             multimodal retrieval. EMNLP 2024.",
-        ),
-        "sinkhorn" => (
-            "Sinkhorn",
-            "Cuturi: Sinkhorn distances: lightspeed computation of optimal transport. NeurIPS 2013.",
-        ),
-        "mp" => ("MP", SCHNITZER),
-        "mp-empirical" => ("MP (empirical)", SCHNITZER),
-        "ls" => (
-            "Local scaling",
-            "Zelnik-Manor, Perona: Self-tuning spectral clustering. NeurIPS 2004.",
-        ),
-        "nicdm" => (
-            "NICDM",
-            "Jégou, Harzallah, Schmid: A contextual dissimilarity measure for accurate and efficient image \
-             search. CVPR 2007.",
-        ),
-        _ => return None,
-    })
-}
+/// A line `name|title|work` for each method and measure; the work to cite may be none.
+const WORKS: &str = include_str!("works.txt");
 
-const LIU: &str = "Liu, Ye, Wang, Li: HAL: improved text-image matching by mitigating visual semantic hubs. \
-                   AAAI 2020 (relaxed greedy matching: in its first version only).";
-const WANG: &str = "Wang, Jian, Xue: Balance act: mitigating hubness in cross-modal retrieval with query and \
-                    gallery banks. EMNLP 2023.";
-const SCHNITZER: &str = "Schnitzer, Flexer, Schedl, Widmer: Local and global scaling reduce hubs in space. \
-                         JMLR 13, 2012.";
+/// The title of a method and the work to cite for it.
+fn known(name: &str) -> Option<(&'static str, &'static str)> {
+    WORKS.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('|')?.split_once('|'))
+}
 
 /// One value; a slash separates the values of several lists, a slash with spaces the values of several folds.
 fn value(param: &Param) -> String {
