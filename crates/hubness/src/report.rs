@@ -36,7 +36,6 @@ pub struct Report {
     /// The hubs of nearest neighbours, and how each row changes them.
     pub hubs: Hubs,
     /// R@10 against λ.
-    #[serde(default)]
     pub curves: Vec<Curve>,
     /// Wall clock of the study, or of the whole command.
     pub seconds: f64,

@@ -36,10 +36,8 @@ pub struct Hub {
     /// without a wrong list.
     pub deserved: Option<f64>,
     /// N_10 under each other method.
-    #[serde(default)]
     pub after: BTreeMap<String, u64>,
     /// Queries that it wrongly wins.
-    #[serde(default)]
     pub victims: Vec<Victim>,
 }
 

@@ -27,7 +27,6 @@ pub struct ReportRow {
     /// 95 % interval of `rsum`.
     pub ci95: Option<[f64; 2]>,
     /// 95 % interval of each recall.
-    #[serde(default)]
     pub ci95_recalls: PerDirection<RecallIntervals>,
     /// This row minus nearest neighbours; `null` for nearest neighbours.
     pub difference: Option<Difference>,
@@ -35,7 +34,6 @@ pub struct ReportRow {
     /// of rows.
     pub p_value: Option<f64>,
     /// Hub measures of the method's lists, one entry for each k.
-    #[serde(default)]
     pub hubs_after: PerDirection<Vec<HubMeasures>>,
 }
 
@@ -109,16 +107,12 @@ pub struct Recalls {
     /// `null` after RGM.
     pub mean_rank: Option<f64>,
     /// Mean AP@R in percent, if the pairs are judgements; `null` after RGM.
-    #[serde(default)]
     pub map_at_r: Option<f64>,
     /// R-precision in percent, if the pairs are judgements; `null` after RGM.
-    #[serde(default)]
     pub r_precision: Option<f64>,
     /// How many queries have a true item: the recalls are over these.
-    #[serde(default)]
     pub queries: u64,
     /// How many queries hit or miss at 1, 5 or 10 by the order of equal scores alone; `null` after RGM.
-    #[serde(default)]
     pub decided_by_ties: Option<u64>,
 }
 

@@ -6,8 +6,7 @@ use super::*;
 /// A made-up report of `hubness`: two directions, and a hub with 4 wrong places, 3 of them deserved.
 fn made_up(rows: &[(&str, f64, f64)]) -> Report {
     let plain = rows[0].1;
-    let recalls =
-        json!({"r1": 10.0, "r5": 20.0, "r10": 30.0, "median_rank": null, "mean_rank": null});
+    let recalls = json!({"r1": 10.0, "r5": 20.0, "r10": 30.0, "median_rank": null, "mean_rank": null, "queries": 2});
     let measures = |skewness: f64| {
         json!([{"k": 10, "skewness": skewness, "robin_hood": 0.1, "gini": 0.2, "atkinson": 0.1,
                 "anti_hub_share": 0.1, "hub_occurrence": 0.3, "hubs": 2, "max": 0.4}])
@@ -19,6 +18,7 @@ fn made_up(rows: &[(&str, f64, f64)]) -> Report {
             "method": method, "rsum": rsum, "chosen": "validation", "ci95": null, "p_value": p,
             "params": {"i2t": if method.contains("rgm") { params(1.5) } else { json!({}) }, "t2i": {}},
             "transductive": true, "setting": "transductive", "i2t": recalls, "t2i": recalls,
+            "ci95_recalls": {"i2t": null, "t2i": null},
             "difference": if method == "nns" { Value::Null } else { difference },
             "hubs_after": {"i2t": measures(2.0), "t2i": measures(rsum / 100.0)},
         })
