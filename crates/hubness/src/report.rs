@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Direction;
 pub use crate::hubs::{Hub, HubMeasures, Victim};
 pub use hubs::{Histogram, HubSide, Hubs};
-pub use row::{
-    ChoiceOrigin, Difference, Param, Params, RecallIntervals, Recalls, ReportRow, RowSetting,
-};
+pub use row::{ChoiceOrigin, Difference, Param, Params, RecallIntervals, Recalls, ReportRow};
 
 /// Everything a report shows. Numbers are finite; unknown values are `null`.
 ///

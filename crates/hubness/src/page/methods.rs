@@ -112,14 +112,14 @@ pub(super) fn chosen(chosen: ChoiceOrigin) -> &'static str {
 
 /// `T` for transductive, `H` for a held-out bank, otherwise nothing.
 pub(super) fn mark(row: &ReportRow) -> &'static str {
-    MARKS.iter().find(|(setting, ..)| *setting == row.seen.setting).map_or("", |(_, mark, _)| mark)
+    MARKS.iter().find(|(setting, ..)| *setting == row.setting).map_or("", |(_, mark, _)| mark)
 }
 
 /// The marks in a report: setting, letter, and why it matters.
 pub(super) fn marks(
     report: &Report,
 ) -> impl Iterator<Item = (Setting, &'static str, &'static str)> {
-    let seen = |setting| report.rows.iter().any(|row| row.seen.setting == setting);
+    let seen = |setting| report.rows.iter().any(|row| row.setting == setting);
     MARKS.into_iter().filter(move |(setting, ..)| seen(*setting))
 }
 

@@ -24,7 +24,7 @@ const SEEN: [(Setting, u8, &str); 3] = [
 
 /// rSum of every row with its interval, compared with nearest neighbours.
 pub(super) fn rsums(report: &Report) -> Option<Figure> {
-    let seen = |r: &ReportRow| SEEN.into_iter().find(|seen| seen.0 == r.seen.setting);
+    let seen = |r: &ReportRow| SEEN.into_iter().find(|seen| seen.0 == r.setting);
     let row = |r: &ReportRow| {
         let star = if verdict::significant(r) { " *" } else { "" };
         Estimate {
@@ -37,7 +37,7 @@ pub(super) fn rsums(report: &Report) -> Option<Figure> {
     };
     let rows: Vec<_> = report.rows.iter().map(row).collect();
     let base = report.baseline().map(|r| r.rsum).filter(|v| drawable(*v));
-    let any = SEEN.into_iter().filter(|seen| report.rows.iter().any(|r| r.seen.setting == seen.0));
+    let any = SEEN.into_iter().filter(|seen| report.rows.iter().any(|r| r.setting == seen.0));
     let legend = any.map(|(_, series, word)| Key::new(word, Shape::Line, Ink::solid(series)));
     let nns = base.map(|_| Key::new("NNS", Shape::Line, Ink::level(GREY)));
     Some(estimates("rSum with 95 % intervals", "", &rows, base)?.with(legend.chain(nns)))

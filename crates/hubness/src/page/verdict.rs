@@ -115,14 +115,14 @@ fn detail(row: &ReportRow) -> String {
     let mut parts: Vec<String> = difference.map(|d| signed(d.rsum)).into_iter().collect();
     parts.extend(difference.and_then(|d| d.ci95).map(|ci| format!("95 % {}", signed_interval(ci))));
     parts.extend(p(row).map(p_phrase));
-    let setting = row.seen.setting;
+    let setting = row.setting;
     parts.extend((setting != Setting::Plain).then(|| setting.to_string()));
     parts.join(", ")
 }
 
 /// A sentence on the best row that did not see the other test queries, if the best row saw them.
 fn without_leak(row: &ReportRow, helping: &[&ReportRow], others: &[&ReportRow]) -> String {
-    let blind = |r: &&ReportRow| r.seen.setting != Setting::Transductive;
+    let blind = |r: &&ReportRow| r.setting != Setting::Transductive;
     if blind(&row) {
         return String::new();
     }

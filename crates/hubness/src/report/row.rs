@@ -16,9 +16,10 @@ pub struct ReportRow {
     pub params: PerDirection<Params>,
     /// Who chose the parameters.
     pub chosen: ChoiceOrigin,
-    /// `transductive` and `setting`: what the method saw besides the query.
-    #[serde(flatten)]
-    pub seen: RowSetting,
+    /// Whether `setting` is [`Setting::Transductive`].
+    pub transductive: bool,
+    /// What the method saw besides the query.
+    pub setting: Setting,
     /// `i2t` and `t2i`: the recalls of each direction.
     #[serde(flatten)]
     pub recalls: PerDirection<Recalls>,
@@ -76,21 +77,6 @@ pub enum ChoiceOrigin {
     CrossFitted,
     /// The validation set.
     Validation,
-}
-
-/// A [`Setting`], in JSON also as `transductive: true | false`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RowSetting {
-    /// Whether it is [`Setting::Transductive`].
-    pub transductive: bool,
-    /// What the method saw.
-    pub setting: Setting,
-}
-
-impl From<Setting> for RowSetting {
-    fn from(setting: Setting) -> Self {
-        Self { transductive: setting == Setting::Transductive, setting }
-    }
 }
 
 /// Recalls of one direction, in percent; ranks count from 1.

@@ -42,11 +42,10 @@ fn the_promised_keys_are_there() {
 }
 
 #[test]
-fn what_a_row_has_seen_stands_twice_and_agrees() {
-    let of = |setting| serde_json::to_value(RowSetting::from(setting)).unwrap();
-    assert_eq!(of(Setting::Plain), json!({"transductive": false, "setting": "plain"}));
-    assert_eq!(of(Setting::HeldOut), json!({"transductive": false, "setting": "held_out"}));
-    assert_eq!(of(Setting::Transductive), json!({"transductive": true, "setting": "transductive"}));
+fn what_a_row_has_seen_is_a_word() {
+    let words = [Setting::Plain, Setting::HeldOut, Setting::Transductive];
+    let words = words.map(|setting| serde_json::to_value(setting).unwrap());
+    assert_eq!(words, ["plain", "held_out", "transductive"]);
 }
 
 #[test]

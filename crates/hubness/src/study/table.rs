@@ -32,12 +32,14 @@ pub(crate) fn report_rows(
             RecallIntervals { r1, r5, r10 }
         };
         let recalls = |all| directed(results, |result| of_direction(result, all));
-        let setting = results.iter().map(|result| result.setting).max_by_key(|&s| s as u8);
+        let settings = results.iter().map(|result| result.setting);
+        let setting = settings.max_by_key(|&s| s as u8).unwrap_or(Setting::Plain);
         rows.push(ReportRow {
             method: row.name.clone(),
             params: directed(results, |result| result.params.clone()),
             chosen: chosen(row),
-            seen: setting.unwrap_or(Setting::Plain).into(),
+            transductive: setting == Setting::Transductive,
+            setting,
             recalls: directed(results, |result| result.recalls),
             rsum: results.iter().flat_map(|result| result.recalls.values()).sum(),
             ci95: intervals.map(|m| ends(m.rsum)),

@@ -85,7 +85,7 @@ fn settings_are_chosen_on_validation() {
         .run(&Test::new(&test, &pairs), Some(&Validation { scores: &validation, pairs: &pairs }))
         .unwrap();
     let row = &report.rows[1];
-    assert_eq!((row.chosen, row.seen.setting), (ChoiceOrigin::Validation, Setting::Transductive));
+    assert_eq!((row.chosen, row.setting), (ChoiceOrigin::Validation, Setting::Transductive));
     let ks = [100, 50, 30, 20, 10, 5, 3, 2, 1];
     let on_validation = ks.map(|k| of_hits(&hits(by_csls(&validation, k))));
     let mut want = [[0.0; 3]; 2];
@@ -99,7 +99,7 @@ fn settings_are_chosen_on_validation() {
     close(recalls(row), want);
     close(recalls(&report.rows[0]), of_hits(&hits(plain(&test))));
     assert_eq!(
-        (report.rows[0].chosen, report.rows[0].seen.setting),
+        (report.rows[0].chosen, report.rows[0].setting),
         (ChoiceOrigin::Default, Setting::Plain)
     );
 }
@@ -246,7 +246,7 @@ fn banks_are_fitted_on_beside_the_test_queries() {
     };
     let asked = Test { banks, length: Length::Raw, ..Test::new(&rows, &pairs) };
     let report = study(&["csls"]).run(&asked, None).unwrap();
-    let rows: Vec<_> = report.rows.iter().map(|row| (&row.method[..], row.seen.setting)).collect();
+    let rows: Vec<_> = report.rows.iter().map(|row| (&row.method[..], row.setting)).collect();
     let want =
         [("nns", Setting::Plain), ("csls", Setting::Transductive), ("csls@bank", Setting::HeldOut)];
     assert_eq!(rows, want);

@@ -284,7 +284,7 @@ fn summarise(row: &str, reports: &[Report]) -> Vec<Rescored> {
         Rescored {
             row: row.into(),
             method: first.method.clone(),
-            transductive: first.seen.setting == hubness::Setting::Transductive,
+            transductive: first.transductive,
             rsum: summary.rsum,
             per_seed: summary.per_seed,
             difference: summary.difference,
