@@ -28,7 +28,7 @@ impl fmt::Display for Setting {
 }
 
 /// A [`Setting`] as a type: [`Plain`], [`HeldOut`] or [`Transductive`].
-pub trait Knowledge: sealed::Sealed + Send + Sync + 'static {
+pub trait Knowledge: Send + Sync + 'static {
     /// The setting as a value, for reports.
     const SETTING: Setting;
 }
@@ -93,11 +93,4 @@ impl Bank for HeldOutBank<'_> {
     fn scores(&self) -> &dyn Scored {
         self.0
     }
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::Plain {}
-    impl Sealed for super::HeldOut {}
-    impl Sealed for super::Transductive {}
 }
