@@ -11,7 +11,7 @@ use itm_core::{Error, Pairs, Result};
 
 use super::args::{InputArgs, Source};
 use super::array::Array;
-use super::loaded::{InputBanks, InputData, InputScores};
+use super::loaded::{InputData, InputScores};
 use super::location::{Files, Location};
 use super::messages::Messages;
 use super::names::{NameFormat, fit_images, index, parse_names};
@@ -23,6 +23,7 @@ use super::runs::{RunFile, spread};
 use super::scale::ScaleArray;
 use super::{table, torch};
 use crate::Direction;
+use crate::report::PerDirection;
 use crate::study::ItemNames;
 use crate::words::count;
 
@@ -145,9 +146,8 @@ impl<'a> InputReader<'a> {
             }
             Ok(Some(rows))
         };
-        let images_of = bank(&self.input.bank_images, &test.images)?;
-        let texts = bank(&self.input.bank_texts, &test.texts)?;
-        let bank = InputBanks { images: images_of, texts };
+        let i2t = bank(&self.input.bank_images, &test.images)?;
+        let bank = PerDirection { i2t, t2i: bank(&self.input.bank_texts, &test.texts)? };
         Ok(self.loaded(InputScores::Embeddings(test), bank, layout))
     }
 
@@ -156,11 +156,15 @@ impl<'a> InputReader<'a> {
         let matrix = array(&mut self.files, at)?;
         let layout = self.layout(&matrix, matrix.place(), matrix.dim())?;
         let scores = InputScores::Matrix(scores(&matrix, layout.every, &mut self.messages)?);
-        Ok(self.loaded(scores, InputBanks::default(), layout))
+        Ok(self.loaded(scores, PerDirection::default(), layout))
     }
 
-    fn loaded(self, scores: InputScores, bank: InputBanks, layout: RowsAndPairs) -> InputData {
-        let RowsAndPairs { pairs, names, .. } = layout;
+    fn loaded(
+        self,
+        scores: InputScores,
+        bank: PerDirection<Features>,
+        RowsAndPairs { pairs, names, .. }: RowsAndPairs,
+    ) -> InputData {
         let messages = Messages { files: self.files.hashes, ..self.messages };
         InputData { scores, pairs, names, bank, messages }
     }

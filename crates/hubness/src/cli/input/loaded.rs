@@ -18,8 +18,8 @@ pub struct InputData {
     pub pairs: Option<Pairs>,
     /// Names, if they are known; run files always have names.
     pub names: ItemNames,
-    /// Held-out embeddings.
-    pub bank: InputBanks,
+    /// Held-out queries of each direction.
+    pub bank: PerDirection<Features>,
     /// Notes, warnings and the files that were read.
     pub messages: Messages,
 }
@@ -39,7 +39,7 @@ impl InputData {
     /// # Errors
     /// If a value is not finite.
     pub(crate) fn banks(&self) -> Result<Banks<'_>> {
-        let InputBanks { images, texts } = &self.bank;
+        let PerDirection { i2t: images, t2i: texts } = &self.bank;
         Ok(Banks {
             images: images.as_ref().map(|f| view("bank images", f)).transpose()?,
             texts: texts.as_ref().map(|f| view("bank texts", f)).transpose()?,
@@ -64,13 +64,4 @@ pub enum InputScores {
     Matrix(ScoreMatrix),
     /// One run file per direction, at least one; −∞ for pairs that the run does not hold.
     Runs(PerDirection<ScoreMatrix>),
-}
-
-/// Held-out embeddings, which are not in the test.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct InputBanks {
-    /// Images: queries for the test texts.
-    pub images: Option<Features>,
-    /// Texts: queries for the test images.
-    pub texts: Option<Features>,
 }

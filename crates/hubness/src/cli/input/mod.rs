@@ -47,7 +47,7 @@ pub use array::Array;
 pub(crate) use assemble::{Arrays, arrays, load_rows, other};
 pub use assemble::{load, load_from};
 pub(crate) use loaded::view;
-pub use loaded::{InputBanks, InputData, InputScores};
+pub use loaded::{InputData, InputScores};
 pub use location::Location;
 pub use messages::Messages;
 pub use names::{NameFormat, parse_names};

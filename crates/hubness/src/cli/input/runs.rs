@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use itm_core::data::excerpt;
 use itm_core::{Error, Pairs, Result, ScoreMatrix};
 
-use super::loaded::{InputBanks, InputData, InputScores};
+use super::loaded::{InputData, InputScores};
 use super::messages::Messages;
 use super::names::index;
 use super::pairs::{name_the_lonely, true_pairs};
@@ -77,7 +77,7 @@ pub(crate) fn spread(
         *named.direction.queries(&mut scores.i2t, &mut scores.t2i) = Some(run);
     }
     let names = ItemNames { images: Some(images), texts: Some(texts) };
-    let (scores, bank) = (InputScores::Runs(scores), InputBanks::default());
+    let (scores, bank) = (InputScores::Runs(scores), PerDirection::default());
     Ok(InputData { scores, pairs, names, bank, messages })
 }
 

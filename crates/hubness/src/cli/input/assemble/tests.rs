@@ -430,7 +430,7 @@ fn a_bank_is_read_like_the_test() {
     let mut request = folder.embeddings("v.npy", "v.npy");
     request.bank_images = Some(folder.at("b.npy"));
     let bank = folder.loaded(&request).bank;
-    assert_eq!((bank.images.unwrap().values, bank.texts), (vec![0.6, 0.8], None));
+    assert_eq!((bank.i2t.unwrap().values, bank.t2i), (vec![0.6, 0.8], None));
     request.bank_texts = Some(folder.at("v.npy"));
     let loaded = folder.loaded(&request);
     assert_eq!(folder.warnings(&loaded), ["v.npy: the bank is the test set itself"]);
