@@ -66,26 +66,20 @@ fn cosine_rows(scores: &dyn Scored) -> Option<&EmbeddingRows> {
 
 /// One set of scores, and the directions that are measured on it.
 pub(crate) struct ScoreSet<'a> {
-    pub(super) scores: SetScores<'a>,
+    pub(super) given: &'a dyn Scored,
+    /// The scores of a run, where pairs that the run does not hold have a finite number below all other scores.
+    pub(super) run: Option<ScoreMatrix>,
     pub(crate) directions: Vec<Direction>,
     /// A score at or below this value means that the run does not hold the pair.
     pub(crate) floor: Option<f32>,
 }
 
-/// The scores of a set.
-pub(super) enum SetScores<'a> {
-    Given(&'a dyn Scored),
-    /// Pairs that the run does not hold have a finite number below all other scores.
-    OfRun(ScoreMatrix),
-}
-
 impl<'a> ScoreSet<'a> {
     pub(crate) fn whole(scores: &'a dyn Scored) -> Self {
-        let (scores, directions) = (SetScores::Given(scores), Direction::BOTH.to_vec());
-        Self { scores, directions, floor: None }
+        Self { given: scores, run: None, directions: Direction::BOTH.to_vec(), floor: None }
     }
 
-    fn of_run(run: &ScoreMatrix, direction: Direction) -> Result<Self> {
+    fn of_run(run: &'a ScoreMatrix, direction: Direction) -> Result<Self> {
         let held = || run.values().iter().copied().filter(|&s| s > f32::NEG_INFINITY);
         let (least, most) =
             (held().fold(f32::INFINITY, f32::min), held().fold(f32::NEG_INFINITY, f32::max));
@@ -94,13 +88,13 @@ impl<'a> ScoreSet<'a> {
         Error::unless(most < f32::INFINITY, place, "scores below +∞", most)?;
         let floor = least - 0.05 * (most - least).max(least.abs() * 1e-3).max(1e-6);
         let values = run.values().iter().map(|s| if s.is_finite() { *s } else { floor }).collect();
-        let scores = SetScores::OfRun(ScoreMatrix::new(run.images(), run.texts(), values)?);
-        Ok(Self { scores, directions: vec![direction], floor: Some(floor) })
+        let finite = Some(ScoreMatrix::new(run.images(), run.texts(), values)?);
+        Ok(Self { given: run, run: finite, directions: vec![direction], floor: Some(floor) })
     }
 
     /// What a report says of pairs that the run does not hold, if there are any.
     pub(crate) fn note(&self) -> Option<String> {
-        let (SetScores::OfRun(run), Some(floor)) = (&self.scores, self.floor) else { return None };
+        let (run, floor) = self.run.as_ref().zip(self.floor)?;
         let lacks = run.values().iter().filter(|&&score| score <= floor).count();
         let (direction, all) = (self.directions[0], count(run.values().len(), "pair"));
         (lacks > 0).then(|| format!(
@@ -109,10 +103,7 @@ impl<'a> ScoreSet<'a> {
     }
 
     pub(crate) fn scores(&self) -> &dyn Scored {
-        match &self.scores {
-            SetScores::Given(scores) => *scores,
-            SetScores::OfRun(scores) => scores,
-        }
+        self.run.as_ref().map_or(self.given, |run| run as &dyn Scored)
     }
 
     /// The correction of the pairs that a run holds: all other pairs come last, with −∞.
