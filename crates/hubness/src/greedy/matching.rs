@@ -9,23 +9,16 @@ pub struct Matching {
     direction: Direction,
     number_of_items: usize,
     stack: Vec<(u32, u32)>,
-    first: Vec<usize>, // items[first[q]..first[q + 1]] are held by query q
-    items: Vec<u32>,
+    lists: Vec<Vec<u32>>, // of each query
 }
 
 impl Matching {
     /// From edges in the order of the matrix.
     pub(super) fn new(direction: Direction, queries: usize, items: usize, edges: &[Edge]) -> Self {
         let stack: Vec<_> = edges.iter().map(|edge| (edge.query(), edge.item())).collect();
-        let mut first = vec![0; queries + 1];
-        stack.iter().for_each(|&(query, _)| first[query as usize + 1] += 1);
-        (0..queries).for_each(|q| first[q + 1] += first[q]);
-        let (mut next, mut lists) = (first.clone(), vec![0; stack.len()]);
-        for &(query, item) in &stack {
-            lists[next[query as usize]] = item;
-            next[query as usize] += 1;
-        }
-        Self { direction, number_of_items: items, stack, first, items: lists }
+        let mut lists = vec![vec![]; queries];
+        stack.iter().for_each(|&(query, item)| lists[query as usize].push(item));
+        Self { direction, number_of_items: items, stack, lists }
     }
 
     /// The direction of the queries.
@@ -35,7 +28,7 @@ impl Matching {
 
     /// Number of queries, matched or not.
     pub(crate) fn queries(&self) -> usize {
-        self.first.len() - 1
+        self.lists.len()
     }
 
     /// Every pair of a query and an item, in push order: by descending score, then by query, then by item.
@@ -45,13 +38,13 @@ impl Matching {
 
     /// The items of a query in push order, its best first: `k`, or fewer where no item had room.
     pub fn items(&self, query: usize) -> &[u32] {
-        &self.items[self.first[query]..self.first[query + 1]]
+        &self.lists[query]
     }
 
     /// `N_k`: how many queries hold each item, 0 where none does.
     pub fn counts(&self) -> Vec<u32> {
         let mut counts = vec![0; self.number_of_items];
-        self.items.iter().for_each(|&item| counts[item as usize] += 1);
+        self.stack.iter().for_each(|&(_, item)| counts[item as usize] += 1);
         counts
     }
 
