@@ -45,7 +45,7 @@ impl<'a> Lists<'a> {
     pub fn top(items: usize, k: usize, lists: &'a TopLists) -> Self {
         let enough = lists.queries() == 0 || lists.k() >= k.min(items);
         assert!(enough, "the first {k} of {items} items, got lists of {}", lists.k());
-        let all = (0..lists.queries()).map(|query| lists.items(query));
+        let all = (0..lists.queries()).map(|query| lists.held(query));
         Self::new(lists.direction, items, k, all)
     }
 }

@@ -87,12 +87,7 @@ pub fn worst_hubs(
     correction.check(scores)?;
     let got = (lists.queries(), standings.len());
     assert_eq!(got, (queries, queries), "answers to the {direction} queries of the pairs");
-    let enough = queries == 0 || lists.k() >= LISTED.min(items);
-    assert!(enough, "the first {LISTED} of {items} items, got lists of {}", lists.k());
-    let counts_of = |k| {
-        Counts::new(&Lists::new(direction, items, k, (0..queries).map(|query| lists.held(query))))
-    };
-    let [counts, first] = [LISTED, 1].map(counts_of);
+    let [counts, first] = [LISTED, 1].map(|k| Counts::new(&Lists::top(items, k, lists)));
     let hubs = counts.largest(HUBS);
     // A query without a true item is no query.
     let is_wrong = |query: usize, item: usize| {
