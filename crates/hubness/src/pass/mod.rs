@@ -9,7 +9,7 @@ use itm_core::eval::Ranks;
 use itm_core::scored::{Scored, visit};
 use itm_core::{Error, Pairs, Result};
 
-pub use scan::{RankScan, ScanResult, ScanState};
+pub(crate) use scan::{RankScan, ScanResult};
 
 use crate::{AnyCorrection, Direction, TopLists};
 

@@ -20,7 +20,7 @@ use crate::{AnyCorrection, Direction, TopLists};
 ///
 /// Among several true items `j*` is the best one, the smaller index on ties. Either part may be left out.
 #[derive(Debug)]
-pub struct RankScan<'a> {
+pub(crate) struct RankScan<'a> {
     filter: TileFilter<'a>,
     thresholds: Option<Thresholds>,
     k: usize,
@@ -28,17 +28,17 @@ pub struct RankScan<'a> {
 
 /// The result of a [`RankScan`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct ScanResult {
+pub(crate) struct ScanResult {
     /// The standing of the true item of each query; empty where no ranks are asked for.
-    pub standings: Vec<Standing>,
+    pub(crate) standings: Vec<Standing>,
     /// The best items of each query.
-    pub top: TopLists,
+    pub(crate) top: TopLists,
 }
 
 impl<'a> RankScan<'a> {
     /// Keeps the `k` best items of every query (all, if there are fewer) and counts no ranks. The scores it reads must pass
     /// [`AnyCorrection::check`].
-    pub fn new(correction: &'a AnyCorrection, k: usize) -> Self {
+    pub(crate) fn new(correction: &'a AnyCorrection, k: usize) -> Self {
         Self {
             filter: TileFilter::new(correction.direction(), correction.map()),
             thresholds: None,
@@ -137,7 +137,7 @@ impl<'a> RankScan<'a> {
 
 /// What a scan keeps for a lane.
 #[derive(Debug, Clone)]
-pub struct ScanState {
+pub(crate) struct ScanState {
     counts: RankTally,
     lists: BestLists,
     high: Vec<f32>, // edges of the thresholds of the tile's texts
