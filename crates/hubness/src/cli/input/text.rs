@@ -5,14 +5,6 @@ use itm_core::{Error, Result};
 
 use crate::words::{count, first_ten};
 
-/// The lines with their numbers from 1, without line ends. A line end at the end of the text starts no new line.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let text = text.strip_suffix('\n').unwrap_or(text);
-    let parts = if text.is_empty() { None } else { Some(text.split('\n')) };
-    let parts = parts.into_iter().flatten().map(|line| line.strip_suffix('\r').unwrap_or(line));
-    parts.enumerate().map(|(at, line)| (at + 1, line))
-}
-
 /// What `parse` makes of each line. It gets the place of the line for its errors.
 ///
 /// # Errors
@@ -23,7 +15,7 @@ pub(crate) fn each_line<'a, T>(
     each: &str,
     mut parse: impl FnMut(&dyn Fn() -> String, &'a str) -> Result<T>,
 ) -> Result<Vec<T>> {
-    let all = lines(text).map(|(number, line)| parse(&|| at_line(place, number), line));
+    let all = text.lines().zip(1..).map(|(line, number)| parse(&|| at_line(place, number), line));
     let all: Vec<_> = all.collect::<Result<_>>()?;
     Error::unless(!all.is_empty(), place, each, "an empty file")?;
     Ok(all)
@@ -88,9 +80,15 @@ mod tests {
 
     #[test]
     fn lines_count_from_one_and_the_last_end_is_no_line() {
-        let all = |text| lines(text).collect::<Vec<_>>();
-        assert_eq!(all("a\r\n\nb\n"), [(1, "a"), (2, ""), (3, "b")]);
-        assert_eq!(all("a\n\n"), [(1, "a"), (2, "")]);
-        assert!(all("").is_empty());
+        let all = |text| {
+            each_line("f", text, "a line", |here, line| Ok((here(), line.to_owned()))).unwrap()
+        };
+        let want = |lines: &[&str]| -> Vec<_> {
+            (1..).zip(lines).map(|(n, line)| (at_line("f", n), (*line).to_owned())).collect()
+        };
+        assert_eq!(all("a\r\n\nb\n"), want(&["a", "", "b"]));
+        assert_eq!(all("a\n\n"), want(&["a", ""]));
+        let error = each_line("f", "", "a line", |_, _| Ok(())).unwrap_err().to_string();
+        assert_eq!(error, "f: expected a line, got an empty file");
     }
 }
