@@ -1,8 +1,9 @@
-//! How a command ends: nothing, or one line on standard error, and an exit code.
+//! How a command ends: nothing, or one line on standard error, and an exit code; and the memory that it took.
 
 use std::error::Error;
-use std::io;
+use std::path::Path;
 use std::process::ExitCode;
+use std::{fs, io};
 
 use crate::format::clean;
 
@@ -26,6 +27,13 @@ pub fn end(done: Result<(), impl Error>) -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => refuse(&format!("error: {error}")),
     }
+}
+
+/// The number of a line `FIELD N kB` of a file of the system, in bytes; `None` if there is no such line.
+pub fn bytes_of(file: &Path, field: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 fn is_closed_pipe(error: &impl Error) -> bool {

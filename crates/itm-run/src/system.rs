@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+pub(crate) use itm_report::command::bytes_of;
+
 /// Largest resident memory of this process in bytes, since [`forget_peak`]; `None` if the system does not report it.
 pub(crate) fn peak_memory_bytes() -> Option<u64> {
     status("VmHWM:")
@@ -26,13 +28,6 @@ pub(crate) fn forget_peak() {
 
 fn status(field: &str) -> Option<u64> {
     bytes_of(Path::new("/proc/self/status"), field)
-}
-
-/// The number of a line `FIELD N kB` of a file of the system, in bytes; `None` if there is no such line.
-pub(crate) fn bytes_of(file: &Path, field: &str) -> Option<u64> {
-    let text = fs::read_to_string(file).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 /// The commit that the program was built from, as `cargo xtask` says; `unknown` without it. The folder in which the program runs may be

@@ -8,6 +8,7 @@ use std::time::Instant;
 use itm_core::files::{read_json, sha256_of};
 use itm_core::output;
 use itm_core::{Error, Pairs, Relevance, Result};
+use itm_report::command::bytes_of;
 use itm_report::terminal::Palette;
 
 use super::option;
@@ -60,7 +61,7 @@ pub(super) fn run(args: ReportArgs, out: &mut impl Write) -> Result<()> {
         report.data.warnings.extend(doubts(&report, &pairs, loaded.messages.guessed));
     }
     report.seconds = start.elapsed().as_secs_f64();
-    report.peak_memory_bytes = peak_memory();
+    report.peak_memory_bytes = bytes_of(Path::new("/proc/self/status"), "VmHWM:");
     if let Some(path) = &args.html {
         output::write_bytes(path, page::html(&report).as_bytes())?;
     }
@@ -139,11 +140,4 @@ fn validation(args: &ReportArgs) -> Result<Option<InputData>> {
     };
     let named = input.images.is_some() || input.scores.is_some();
     named.then(|| input::load(&input)).transpose()
-}
-
-/// The peak memory of this process, if the system reports it.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? << 10)
 }
