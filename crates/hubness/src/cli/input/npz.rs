@@ -7,7 +7,7 @@ use itm_core::{Error, Result};
 use zip::ZipArchive;
 
 use super::scale::is_scale;
-use super::text::{chosen, listed};
+use super::text::chosen;
 
 /// The name of an array, its bytes as a `.npy` file, and the names of all arrays. Without `part` the archive must hold one
 /// array.
@@ -26,14 +26,11 @@ pub(crate) fn array(
     let named = |name: &str| name.strip_suffix(".npy").map(String::from);
     let names: Vec<_> = archive.file_names().flatten().filter_map(|name| named(&name)).collect();
     let arrays: Vec<_> = names.iter().map(String::as_str).filter(|name| !is_scale(name)).collect();
-    let none = ("a .npz archive of arrays", "a zip archive without any (.pt?)".into());
-    let several = ("FILE:NAME, to choose an array", listed(&names));
-    let among = match names.is_empty() {
-        true => "an archive of arrays".into(),
-        false => format!("an array among {}", listed(&names)),
-    };
+    let got = "a zip archive without any (.pt?)";
+    Error::unless(!names.is_empty(), place, "a .npz archive of arrays", got)?;
+    let words = ["an array beside its scale", "FILE:NAME, to choose an array", "an array", ""];
     let find = |name: &str| names.iter().find(|of| *of == name);
-    let (name, _) = chosen(place, part, &arrays, none, several, among, find)?;
+    let (name, _) = chosen(place, part, words, &arrays, &names, find)?;
     let mut file = archive.by_name(&format!("{name}.npy")).map_err(|_| damaged())?;
     let mut array = Vec::new(); // grows with what is there: no size is trusted
     file.read_to_end(&mut array).map_err(|_| damaged())?; // checks the checksum

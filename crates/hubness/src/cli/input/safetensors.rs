@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use itm_core::data::excerpt;
 use itm_core::{Error, Result};
 use safetensors::tensor::{SafeTensorError, SafeTensors};
 
 use super::element::Element;
 use super::scale::{Scale, ScaleArray, is_scale};
-use super::text::chosen;
+use super::text::{chosen, tensor_words};
 
 /// Name, type and shape of a tensor, where its bytes begin, and its scale if it holds bytes.
 type SafeTensor = (String, Element, Vec<usize>, usize, Option<Scale>);
@@ -46,22 +45,12 @@ fn find(
         metadata.info(name).is_some_and(|info| info.shape.len() == 2) && !is_scale(name)
     };
     let matrices: Vec<_> = all.iter().map(String::as_str).filter(two).collect();
-    let none = ("a tensor of 2 dimensions", format!("none among {}", names(&all)));
-    let several = ("FILE:NAME, to choose a tensor", names(&matrices));
-    let among = format!("a tensor among {}", names(&all));
-    let (name, info) =
-        chosen(place, name, &matrices, none, several, among, |name| metadata.info(name))?;
+    let find = |name: &str| metadata.info(name);
+    let (name, info) = chosen(place, name, tensor_words("no tensors"), &matrices, &all, find)?;
     let element = Element::named(place, name, &info.dtype.to_string())?;
     let (from, to) = info.data_offsets;
     let start = 8 + header;
     Ok((name.to_owned(), element, info.shape.clone(), start + from..start + to))
-}
-
-fn names<S: AsRef<str>>(names: &[S]) -> String {
-    let first: Vec<_> = names.iter().take(20).map(|name| excerpt(name.as_ref())).collect();
-    let more = names.len().saturating_sub(first.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    if names.is_empty() { "no tensors".into() } else { format!("{}{more}", first.join(", ")) }
 }
 
 /// Our own error for a file that is cut short or has too large a header; otherwise the library's error.

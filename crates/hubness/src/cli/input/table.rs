@@ -19,7 +19,7 @@ use parquet::schema::types::Type;
 use super::array::{Array, ArrayFile};
 use super::element::Element;
 use super::pages::{Budget, RowGroup};
-use super::text::{chosen, listed};
+use super::text::chosen;
 
 /// A column of lists as a matrix: the named one, or the only one.
 ///
@@ -105,14 +105,13 @@ fn each(
         let reader = SerializedFileReader::new(Table(file)).map_err(|e| damaged(&e))?;
         let schema = reader.metadata().file_metadata().schema();
         let columns = schema.get_fields();
-        let all = listed(columns.iter().map(|column| column.name()));
+        let all: Vec<_> = columns.iter().map(|column| column.name()).collect();
         let fitting: Vec<_> =
             columns.iter().filter(|column| fits(column)).map(|c| c.name()).collect();
-        let none = ("a column of this kind", format!("none among {all}"));
-        let several = ("FILE:COLUMN, to choose a column", listed(&fitting));
-        let among = format!("a column among {all}");
+        let choose = "FILE:COLUMN, to choose a column";
+        let words = ["a column of this kind", choose, "a column", "no columns"];
         let find = |name: &str| columns.iter().find(|column| column.name() == name);
-        let (name, column) = chosen(place, part, &fitting, none, several, among, find)?;
+        let (name, column) = chosen(place, part, words, &fitting, &all, find)?;
         let only =
             Type::group_type_builder(schema.name()).with_fields(vec![column.clone()]).build();
         let only = only.map_err(|e| damaged(&e))?;

@@ -51,27 +51,32 @@ pub(crate) fn listed<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Strin
     first_ten(&names.into_iter().map(|name| excerpt(name.as_ref())).collect::<Vec<_>>())
 }
 
-/// The part of a file that has this name, or the only one of the `fitting` parts, and what `find` gives for its name.
+/// The words of [`chosen`] for tensors.
+pub(crate) fn tensor_words(none: &str) -> [&str; 4] {
+    ["a tensor of 2 dimensions", "FILE:NAME, to choose a tensor", "a tensor", none]
+}
+
+/// The part of a file that has this name, or the only one of the `fitting` parts, and what `find` gives for its name. The words say what
+/// fits, how a user chooses, what one part is called, and what there is without parts.
 ///
 /// # Errors
-/// If there is no name, and not one part that fits: `none` and `several` are what the error expects and what it got. If `find` gives
-/// nothing: the error expects a name `among` others.
+/// If there is no such part, or not exactly one that fits.
 pub(crate) fn chosen<'a, T>(
     place: &str,
     name: Option<&'a str>,
+    [fits, choose, one, none]: [&str; 4],
     fitting: &[&'a str],
-    none: (&str, String),
-    several: (&str, String),
-    among: String,
+    all: &[impl AsRef<str>],
     find: impl FnOnce(&str) -> Option<T>,
 ) -> Result<(&'a str, T)> {
+    let all = if all.is_empty() { none.to_owned() } else { listed(all) };
     let name = match (name, fitting) {
         (Some(name), _) | (None, &[name]) => name,
-        (None, []) => return Err(Error::invalid(place, none.0, none.1)),
-        (None, _) => return Err(Error::invalid(place, several.0, several.1)),
+        (None, []) => return Err(Error::invalid(place, fits, format!("none among {all}"))),
+        (None, _) => return Err(Error::invalid(place, choose, listed(fitting))),
     };
-    let found = find(name).ok_or_else(|| Error::invalid(place, among, excerpt(name)))?;
-    Ok((name, found))
+    let unknown = || Error::invalid(place, format!("{one} among {all}"), excerpt(name));
+    Ok((name, find(name).ok_or_else(unknown)?))
 }
 
 #[cfg(test)]

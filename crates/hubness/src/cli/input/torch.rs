@@ -12,7 +12,7 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::array::{Array, ArrayFile};
 use super::element::Element;
-use super::text::{chosen, listed};
+use super::text::{chosen, tensor_words};
 
 /// The name of a tensor that is all of its file.
 const ALONE: &str = "tensor";
@@ -40,17 +40,8 @@ pub(super) fn array(place: &str, part: Option<&str>, path: &Path, bytes: &[u8]) 
     all.sort();
     let two = |name: &&str| reader.get(name).is_some_and(|t| t.shape().len() == 2);
     let matrices: Vec<_> = all.iter().map(String::as_str).filter(two).collect();
-    let among = |names: Vec<&str>| match names.is_empty() {
-        true => "no tensors (NumPy arrays do not count)".to_owned(),
-        false => listed(names),
-    };
-    let every = || all.iter().map(String::as_str).collect();
-    let none = ("a tensor of 2 dimensions", format!("none among {}", among(every())));
-    let several = ("FILE:NAME, to choose a tensor", listed(&matrices));
-    let names = if matrices.is_empty() { every() } else { matrices.clone() };
-    let named = format!("a tensor among {}", among(names));
-    let (name, found) =
-        chosen(place, part, &matrices, none, several, named, |name| reader.get(name))?;
+    let words = tensor_words("no tensors (NumPy arrays do not count)");
+    let (name, found) = chosen(place, part, words, &matrices, &all, |name| reader.get(name))?;
     let element = Element::named(place, name, &format!("{:?}", found.dtype()))?;
     let size = found.shape().iter().try_fold(element.size(), |size, &n| size.checked_mul(n));
     // A stride of 0 repeats numbers without end; deflate packs at most a thousandfold.
