@@ -42,6 +42,7 @@ mod triplet;
 #[cfg(feature = "images")]
 pub use itm_data::vision;
 pub use itm_data::{Error, Pairs, Relevance, Result, data, files, output, text, threads};
+pub use itm_kernels::random::mix;
 #[cfg(feature = "burn")]
 pub use itm_kernels::{ema, host};
 #[cfg(feature = "burn")]

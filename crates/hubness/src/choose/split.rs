@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use itm_core::{Error, Result};
+use itm_core::{Error, Result, mix};
 
 /// The most folds: a count of folds is no count of bytes.
 const MOST_FOLDS: usize = 1 << 16;
@@ -80,12 +80,4 @@ fn fold(id: &str, folds: usize, key: u64) -> usize {
 pub(super) fn fnv_1a(bytes: &[u8]) -> u64 {
     let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
-}
-
-/// The output of SplitMix64 after one step from state `x`.
-pub(super) fn mix(x: u64) -> u64 {
-    let z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
