@@ -1,12 +1,11 @@
 //! `hubness export`: vectors whose plain inner-product search is the corrected search.
 
 use std::io::Write;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use itm_core::data::{Features, FileBytes};
+use itm_core::data::{Features, FileBytes, npy_header};
 use itm_core::files::sha256_of;
-use itm_core::output::{Existing, NewFolder, write_bytes};
+use itm_core::output::{Existing, NewFolder, write, write_bytes};
 use itm_core::scored::Scored;
 use itm_core::tiles::{Part, Reduction, Tiles};
 use itm_core::{Error, Result};
@@ -15,7 +14,7 @@ use safetensors::tensor::Dtype;
 use serde::Serialize;
 use serde_json::json;
 
-use super::npy::{npy, npy_by};
+use super::npy;
 use super::part_fit::Finished;
 use super::rescore::{fitted, one, say};
 use crate::cli::args::ExportArgs;
@@ -99,9 +98,9 @@ fn fit(args: &ExportArgs, folder: &NewFolder) -> Result<About> {
 
     let width = rows.dim + 1;
     let [vectors, asking, lists_of, _] = paths(folder);
-    npy(&vectors, width, &augmented)?;
-    npy(&asking, width, &asked)?;
-    npy(&lists_of, expected.k(), &lists)?;
+    npy(&vectors, "<f4", width, &augmented)?;
+    npy(&asking, "<f4", width, &asked)?;
+    npy(&lists_of, "<i4", expected.k(), &lists)?;
     Ok(About {
         method: fit.method.clone(),
         params,
@@ -129,31 +128,35 @@ fn of_parts(args: &ExportArgs, path: &Path, folder: &NewFolder) -> Result<About>
     let asked = input::some_rows(queries, 0..queries.rows(), length)?;
     let asked = asked.values.chunks(asked.dim).flat_map(export::query).collect();
     let asked = Features { dim: width, values: asked };
-    npy(asking, width, &asked.values)?;
+    npy(asking, "<f4", width, &asked.values)?;
 
     let mut best: Option<Part> = None;
-    npy_by(vectors, (items.rows(), width), ITEMS, |some: Range<usize>| {
-        let rows = input::some_rows(items, some.clone(), length)?;
-        let values =
-            export::augmented(&rows.values, rows.dim, &biases[some.clone()], centre, some.start)?;
-        drop(rows);
-        let found = Features { dim: width, values };
-        let (of_items, of_queries) = (view("items", &found)?, view("queries", &asked)?);
-        let (images, texts) = direction.sides(of_queries, of_items);
-        let (origin, lists) = direction.queries(
-            ((0, some.start), Reduction::TopTexts(EXPECTED)),
-            ((some.start, 0), Reduction::TopImages(EXPECTED)),
-        );
-        let part = Tiles::new(images, texts)?.part(lists, origin, whole)?;
-        best = Some(match best.take() {
-            Some(all) => all.join(part)?,
-            None => part,
-        });
-        Ok(found.values)
+    write(vectors, |out| {
+        out.write_all(&npy_header("<f4", &[items.rows(), width])).map_err(Error::io(vectors))?;
+        for first in (0..items.rows()).step_by(ITEMS) {
+            let some = first..items.rows().min(first + ITEMS);
+            let rows = input::some_rows(items, some.clone(), length)?;
+            let values = export::augmented(&rows.values, rows.dim, &biases[some], centre, first)?;
+            drop(rows);
+            out.write_all(bytemuck::cast_slice(&values)).map_err(Error::io(vectors))?;
+            let found = Features { dim: width, values };
+            let (of_items, of_queries) = (view("items", &found)?, view("queries", &asked)?);
+            let (images, texts) = direction.sides(of_queries, of_items);
+            let (origin, lists) = direction.queries(
+                ((0, first), Reduction::TopTexts(EXPECTED)),
+                ((first, 0), Reduction::TopImages(EXPECTED)),
+            );
+            let part = Tiles::new(images, texts)?.part(lists, origin, whole)?;
+            best = Some(match best.take() {
+                Some(all) => all.join(part)?,
+                None => part,
+            });
+        }
+        Ok(())
     })?;
     let best = best.expect("at least one row").top()?;
     let lists = (0..best.queries()).flat_map(|q| best.items(q).iter().map(|&item| item as i32));
-    npy(lists_of, best.k(), &lists.collect::<Vec<_>>())?;
+    npy(lists_of, "<i4", best.k(), &lists.collect::<Vec<_>>())?;
     Ok(About {
         method: "biases".into(),
         params: Params::new(),

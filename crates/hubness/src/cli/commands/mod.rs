@@ -1,7 +1,6 @@
 //! The commands.
 
 mod export;
-mod npy;
 mod part_fit;
 mod parts;
 mod report;
@@ -12,6 +11,8 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use bytemuck::NoUninit;
+use itm_core::data::npy_header;
 use itm_core::{Error, Result, output};
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -59,6 +60,15 @@ fn put(text: &str, path: &Path, out: &mut impl Write, what: &str) -> Result<()> 
         return written.map_err(Error::io(what));
     }
     output::write_bytes(path, text.as_bytes())
+}
+
+/// Writes a `.npy` file of two dimensions; `kind` is NumPy's name of the numbers.
+fn npy(path: &Path, kind: &str, width: usize, values: &[impl NoUninit]) -> Result<()> {
+    output::write(path, |out| {
+        let header = npy_header(kind, &[values.len() / width.max(1), width]);
+        let written = out.write_all(&header);
+        written.and_then(|()| out.write_all(bytemuck::cast_slice(values))).map_err(Error::io(path))
+    })
 }
 
 /// A tensor by its type, shape and bytes.

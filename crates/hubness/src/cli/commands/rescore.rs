@@ -11,8 +11,7 @@ use itm_core::{Error, Result};
 use itm_report::format::clean;
 use safetensors::tensor::Dtype;
 
-use super::npy::npy;
-use super::{option, put, tensors};
+use super::{npy, option, put, tensors};
 use crate::cli::args::{FitArgs, RescoreArgs};
 use crate::cli::input::{self, InputData, RankedList, run_text};
 use crate::report::Params;
@@ -37,7 +36,7 @@ pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
     let Some([images, texts]) = words else {
         let matrix = correction.apply(set.scores())?;
         return match extension(&args.out) {
-            "npy" => npy(&args.out, matrix.texts(), matrix.values()),
+            "npy" => npy(&args.out, "<f4", matrix.texts(), matrix.values()),
             _ => {
                 let shape = vec![matrix.images(), matrix.texts()];
                 let tensor = (Dtype::F32, shape, bytemuck::cast_slice(matrix.values()));
