@@ -99,14 +99,14 @@ fn compare(n: usize, m: usize, rounds: usize) {
 /// The first pass, on which everything else builds.
 fn first_pass(data: &Data) {
     let tiles = data.tiles();
-    let survey = Survey::fit(&tiles, &data.pairs, 10, &[30.0]).expect("sizes that fit");
+    let survey = Survey::fit(&tiles, 10, &[30.0]).expect("sizes that fit");
     assert_eq!(survey.nearest(Direction::I2t).k(), 10);
 }
 
 /// CSLS as in the MUSE recipe, with ranks.
 fn csls(data: &Data) {
     let tiles = data.tiles();
-    let survey = Survey::fit(&tiles, &data.pairs, 10, &[]).expect("sizes that fit");
+    let survey = Survey::fit(&tiles, 10, &[]).expect("sizes that fit");
     let [i2t, t2i] = Direction::BOTH.map(|d| survey.csls(d, 10).expect("k = 10 was kept"));
     let found = pass::rescore(&tiles, &data.pairs, &[[&i2t, &t2i]], 10);
     assert_eq!(found.expect("sizes that fit").len(), 1);
@@ -115,12 +115,14 @@ fn csls(data: &Data) {
 /// The report without tests and intervals: two passes.
 fn report(data: &Data) {
     let tiles = data.tiles();
-    let survey = Survey::fit(&tiles, &data.pairs, 10, &[30.0]).expect("sizes that fit");
+    let survey = Survey::fit(&tiles, 10, &[30.0]).expect("sizes that fit");
     let csls = Direction::BOTH.map(|d| survey.csls(d, 10).expect("k = 10 was kept"));
     let is = Direction::BOTH.map(|d| survey.inverted_softmax(d, 30.0).expect("β = 30 was kept"));
-    let both = [&csls, &is].map(|[i2t, t2i]| [&**i2t, &**t2i]);
-    let rescored = pass::rescore(&tiles, &data.pairs, &both, 10).expect("sizes that fit");
-    assert_eq!(rescored.len(), 2);
+    let [plain_i2t, plain_t2i] = Direction::BOTH.map(|d| Correction::none(&tiles, d));
+    let [csls, is] = [&csls, &is].map(|[i2t, t2i]| [&**i2t, &**t2i]);
+    let all = [[&*plain_i2t, &*plain_t2i], csls, is];
+    let rescored = pass::rescore(&tiles, &data.pairs, &all, 10).expect("sizes that fit");
+    assert_eq!(rescored.len(), 3);
 }
 
 /// Runs exact RGM in both directions and returns the seconds of the pass that it needs anyway.

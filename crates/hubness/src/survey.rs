@@ -1,23 +1,22 @@
-//! One pass over all scores that serves many corrections: uncorrected ranks, nearest neighbours, sums of exponentials.
+//! One pass over all scores that serves many corrections: nearest neighbours, sums of exponentials.
 
-use itm_core::eval::Ranks;
 use itm_core::scored::{Scored, visit};
-use itm_core::tiles::{BothSides, ExpSums, Maxima, RankCounts, TopImages, TopK, TopTexts};
-use itm_core::{Error, Pairs, Result};
+use itm_core::tiles::{BothSides, ExpSums, Maxima, TopImages, TopK, TopTexts};
+use itm_core::{Error, Result};
 
 use crate::csls::means;
 use crate::directed::positive;
 use crate::inverted_softmax::{check_queries, with_fine};
-use crate::{Affine, Correction, Direction, Transductive, pass};
+use crate::{Affine, Correction, Direction, Transductive};
 
 /// The results of one pass over the test scores: enough for nearest neighbours, N_k, CSLS for every `k` up to a bound, and
 /// IS for some β.
 ///
 /// ```
-/// use hubness::{Direction, Pairs, ScoreMatrix, Survey};
+/// use hubness::{Direction, ScoreMatrix, Survey};
 ///
 /// let scores = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
-/// let survey = Survey::fit(&scores, &Pairs::uniform(3, 1), 2, &[30.0])?;
+/// let survey = Survey::fit(&scores, 2, &[30.0])?;
 /// assert_eq!(survey.nearest(Direction::I2t).items(1), [0, 1]); // text 0 outbids the image's own text
 /// let fair = survey.csls(Direction::I2t, 2)?.apply(&scores)?;
 /// assert_eq!(fair.ranking(1)[0], 1);
@@ -25,7 +24,6 @@ use crate::{Affine, Correction, Direction, Transductive, pass};
 /// ```
 pub struct Survey<'s> {
     scores: &'s dyn Scored,
-    ranks: Ranks,
     texts: TopK,  // of every image
     images: TopK, // of every text
     betas: Vec<f64>,
@@ -37,27 +35,16 @@ impl<'s> Survey<'s> {
     /// Reads every score once. Keeps `k` neighbours of every image and text, and a sum for every β.
     ///
     /// # Errors
-    /// If scores and pairs differ in shape, an image has no text, a score is not finite, or a β is not above 0 and below
-    /// 1e200.
-    pub fn fit(scores: &'s dyn Scored, pairs: &Pairs, k: usize, betas: &[f64]) -> Result<Self> {
-        pass::check("scores", (scores.images(), scores.texts()), pairs)?;
+    /// If a score is not finite, or a β is not above 0 and below 1e200.
+    pub fn fit(scores: &'s dyn Scored, k: usize, betas: &[f64]) -> Result<Self> {
         betas.iter().try_for_each(|&beta| positive("β", beta))?;
-        let (images, texts) = pairs.list();
-        let counts = RankCounts::with_scores(pairs, &scores.pairs(images, &texts)?);
         let sums: Vec<_> = betas.iter().map(|&beta| ExpSums::new(beta)).collect();
         let top = (TopTexts::new(k), TopImages::new(k));
         // Only IS needs the maxima.
         let maxima = if betas.is_empty() { vec![] } else { vec![Maxima] };
-        let all = (counts, (top, (sums, maxima)));
-        let (standings, ((texts, images), (sums, largest))) = visit(scores, &all)?;
-        let ranks = Ranks::from_counts(pairs.clone(), standings.i2t, standings.t2i)?;
+        let ((texts, images), (sums, largest)) = visit(scores, &(top, (sums, maxima)))?;
         let largest = largest.into_iter().next();
-        Ok(Self { scores, ranks, texts, images, betas: betas.to_vec(), sums, largest })
-    }
-
-    /// Ranks of both directions, without a correction.
-    pub fn ranks(&self) -> &Ranks {
-        &self.ranks
+        Ok(Self { scores, texts, images, betas: betas.to_vec(), sums, largest })
     }
 
     /// The nearest items of every query.
@@ -109,9 +96,7 @@ mod tests {
     fn a_survey_fits_as_single_passes_do() {
         let values = (0..40 * 60).map(|at| ((at * 7919) % 1009) as f32 / 1009.0).collect();
         let scores = ScoreMatrix::new(40, 60, values).unwrap();
-        let pairs = Pairs::new(40, (0..60).map(|t| t % 40).collect()).unwrap();
-        let survey = Survey::fit(&scores, &pairs, 10, &[5.0, 30.0]).unwrap();
-        assert_eq!(*survey.ranks(), Ranks::new(&scores, &pairs).unwrap());
+        let survey = Survey::fit(&scores, 10, &[5.0, 30.0]).unwrap();
         let bank = TestQueries(&scores);
         for direction in Direction::BOTH {
             for k in [1, 3, 10] {
@@ -136,8 +121,7 @@ mod tests {
     fn infinite_scores_are_refused() {
         for value in [f32::NEG_INFINITY, f32::INFINITY] {
             let scores = ScoreMatrix::from_rows([[0.5, value], [0.25, 0.0]]);
-            let line =
-                Survey::fit(&scores, &Pairs::uniform(2, 1), 2, &[]).err().unwrap().to_string();
+            let line = Survey::fit(&scores, 2, &[]).err().unwrap().to_string();
             let want = "scores of image 0 and text 1: expected a finite number";
             assert_eq!(line, format!("{want}, got {value}"));
         }
@@ -146,7 +130,7 @@ mod tests {
     #[test]
     fn all_neighbours_serve_every_k() {
         let scores = ScoreMatrix::from_rows([[0.5, 0.25], [0.25, 0.0]]);
-        let survey = Survey::fit(&scores, &Pairs::uniform(2, 1), 10, &[]).unwrap();
+        let survey = Survey::fit(&scores, 10, &[]).unwrap();
         let (got, want) =
             (survey.csls(Direction::T2i, 99), csls(&TestQueries(&scores), Direction::T2i, 2));
         assert_eq!(got.unwrap().map().affine(), want.unwrap().map().affine());

@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn top(scores: &ScoreMatrix, pairs: &Pairs, direction: Direction) -> TopLists {
-        let survey = Survey::fit(scores, pairs, 10, &[]).unwrap();
+        let survey = Survey::fit(scores, 10, &[]).unwrap();
         let nearest = survey.nearest(direction);
         let queries = 0..direction.queries(pairs.images(), pairs.texts());
         let items: Vec<u32> = queries.flat_map(|q| nearest.items(q)).copied().collect();

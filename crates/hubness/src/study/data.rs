@@ -167,7 +167,7 @@ impl<'a> StudyData<'a> {
             return Ok(None);
         }
         let k = ks.into_iter().max().unwrap_or(1);
-        Survey::fit(self.set.scores(), self.pairs, k, &betas).map(Some)
+        Survey::fit(self.set.scores(), k, &betas).map(Some)
     }
 
     /// A query whose true items are all missing from a run hits nothing and has no rank.
