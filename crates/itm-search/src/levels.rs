@@ -1,6 +1,6 @@
 //! What a bank of ordinary queries says of the pictures: a correction for hubs, first answers, levels.
 
-use hubness::hubs::{Counts, Lists};
+use hubness::hubs::Counts;
 use hubness::{
     Affine, AnyCorrection, Direction, HeldOutBank, Nnn, Setting, csls, export, inverted_softmax,
     pass,
@@ -59,7 +59,7 @@ impl First {
         let correction = AnyCorrection::new(Direction::T2i, Setting::HeldOut, map);
         let top = pass::top(tiles, &correction, 1)?;
         let best = (0..top.queries()).map(|query| top.scores(query)[0]).collect();
-        let counts = Counts::new(&Lists::top(tiles.images(), 1, &top));
+        let counts = Counts::top(tiles.images(), 1, &top);
         Ok(Self { best, skewness: counts.skewness(), counts: counts.values })
     }
 

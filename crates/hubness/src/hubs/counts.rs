@@ -6,50 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Direction, TopLists};
 
-/// The lists on which hubs are counted: at most `k` items per query, best first.
-///
-/// Nearest neighbours give every query `k` items. A matching with capacities (RGM) may give some fewer, or none.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Lists<'a> {
-    pub(super) direction: Direction,
-    items: usize,
-    k: usize,
-    queries: Vec<&'a [u32]>,
-}
-
-impl<'a> Lists<'a> {
-    /// The first `k` items of every list. `items` is the number of all items, in a list or not.
-    ///
-    /// # Panics
-    /// If a list names an item that is not below `items`, or there are more than 2³² items.
-    pub fn new(
-        direction: Direction,
-        items: usize,
-        k: usize,
-        lists: impl IntoIterator<Item = &'a [u32]>,
-    ) -> Self {
-        assert!(items <= 1 << 32, "{items} items, not at most 2³²");
-        let queries: Vec<_> = lists.into_iter().map(|list| &list[..k.min(list.len())]).collect();
-        for (query, list) in queries.iter().enumerate() {
-            if let Some(item) = list.iter().find(|&&item| item as usize >= items) {
-                panic!("list of query {query}: item {item} of {items}");
-            }
-        }
-        Self { direction, items, k, queries }
-    }
-
-    /// The first `k` of longer lists.
-    ///
-    /// # Panics
-    /// If the lists are shorter than `k` although there are more items, or name an item that is not below `items`.
-    pub fn top(items: usize, k: usize, lists: &'a TopLists) -> Self {
-        let enough = lists.queries() == 0 || lists.k() >= k.min(items);
-        assert!(enough, "the first {k} of {items} items, got lists of {}", lists.k());
-        let all = (0..lists.queries()).map(|query| lists.held(query));
-        Self::new(lists.direction, items, k, all)
-    }
-}
-
 /// `N_k` of every item: the number of queries that have it among their `k` nearest. Items that no query has count 0.
 ///
 /// ```text
@@ -70,21 +26,52 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts every query once.
-    pub fn new(lists: &Lists<'_>) -> Self {
-        Self::weighted(lists, |_| 1)
+    /// Counts the first `k` items of every list. `items` is the number of all items, in a list or not.
+    ///
+    /// # Panics
+    /// If an item of a list is not below `items`, or there are more than 2³² items.
+    pub fn new<'a>(
+        direction: Direction,
+        items: usize,
+        k: usize,
+        lists: impl IntoIterator<Item = &'a [u32]>,
+    ) -> Self {
+        Self::weighted(direction, items, k, lists, |_| 1)
+    }
+
+    /// Counts the first `k` of longer lists. Items with −∞, which a run does not hold, are left out.
+    ///
+    /// # Panics
+    /// If the lists are shorter than `k` although there are more items, or name an item that is not below `items`.
+    pub fn top(items: usize, k: usize, lists: &TopLists) -> Self {
+        let enough = lists.queries() == 0 || lists.k() >= k.min(items);
+        assert!(enough, "the first {k} of {items} items, got lists of {}", lists.k());
+        let all = (0..lists.queries()).map(|query| lists.held(query));
+        Self::new(lists.direction, items, k, all)
     }
 
     /// Counts a query as often as it was drawn.
-    pub(super) fn weighted(lists: &Lists<'_>, times: impl Fn(usize) -> u32) -> Self {
-        let mut values = vec![0; lists.items];
+    pub(super) fn weighted<'a>(
+        direction: Direction,
+        items: usize,
+        k: usize,
+        lists: impl IntoIterator<Item = &'a [u32]>,
+        times: impl Fn(usize) -> u32,
+    ) -> Self {
+        assert!(items <= 1 << 32, "{items} items, not at most 2³²");
+        let mut values = vec![0; items];
         let mut queries = 0;
-        for (query, list) in lists.queries.iter().enumerate() {
+        for (query, list) in lists.into_iter().enumerate() {
             let times = times(query);
             queries += times as usize;
-            list.iter().for_each(|&item| values[item as usize] += times);
+            for &item in &list[..k.min(list.len())] {
+                let Some(count) = values.get_mut(item as usize) else {
+                    panic!("list of query {query}: item {item} of {items}");
+                };
+                *count += times;
+            }
         }
-        Self { direction: lists.direction, k: lists.k, queries, values }
+        Self { direction, k, queries, values }
     }
 
     /// `Σ_j N_k(j)`: the answers that were given.

@@ -6,7 +6,7 @@ use itm_core::significance::{Interval, MOST_REPLICATES, resample};
 use itm_core::tiles::{TopImages, TopK, TopTexts};
 use itm_core::{Error, Pairs, Result, interrupt};
 
-use super::{Counts, Lists};
+use super::Counts;
 use crate::Direction;
 
 /// The ten nearest items of every query of a test set, both directions, within each of its folds.
@@ -52,7 +52,7 @@ impl Nearest {
     /// # Panics
     /// If `k` is larger than [`KEPT`](Self::KEPT).
     pub fn counts(&self, direction: Direction, k: usize) -> Vec<Counts> {
-        self.folds.iter().map(|fold| Counts::new(&fold.lists(direction, k))).collect()
+        self.folds.iter().map(|fold| fold.counts(direction, k, |_| 1)).collect()
     }
 
     /// The paper's sum of skewnesses over `k` = 1, 5, 10 and both directions, averaged over the folds.
@@ -73,40 +73,33 @@ impl Nearest {
         counts.iter().map(Counts::skewness).sum()
     }
 
-    /// The lists of each fold, one for each direction and `k`.
-    fn lists(&self, of: &[(Direction, usize)]) -> Vec<Vec<Lists<'_>>> {
-        let folds = self.folds.iter();
-        folds.map(|fold| of.iter().map(|&(d, k)| fold.lists(d, k)).collect()).collect()
-    }
-
-    /// Mean over the folds of a measure of lists. Every image counts, with its queries, as often as the `times` of its fold
-    /// say.
+    /// Mean over the folds of a measure of counts. Every image counts, with its queries, as often as the `times` of its fold
+    /// say. A text that is true of no image counts once.
     fn drawn(
         &self,
-        lists: &[Vec<Lists<'_>>],
+        of: &[(Direction, usize)],
         times: &[Vec<u32>],
         measure: &impl Fn(&[Counts]) -> f64,
     ) -> f64 {
-        let of_fold = |((fold, lists), times): ((&NearestInFold, &Vec<Lists<'_>>), &Vec<u32>)| {
-            let count = |lists: &Lists<'_>| {
-                let unit = |query| lists.direction.unit(&fold.pairs, query);
-                Counts::weighted(lists, |query| unit(query).map_or(1, |image| times[image]))
+        let of_fold = |(fold, times): (&NearestInFold, &Vec<u32>)| {
+            let count = |&(direction, k): &(Direction, usize)| {
+                let unit = |query| direction.unit(&fold.pairs, query);
+                fold.counts(direction, k, |query| unit(query).map_or(1, |image| times[image]))
             };
-            measure(&lists.iter().map(count).collect::<Vec<_>>())
+            measure(&of.iter().map(count).collect::<Vec<_>>())
         };
-        let folds = self.folds.iter().zip(lists).zip(times);
-        folds.map(of_fold).sum::<f64>() / self.folds.len() as f64
+        self.folds.iter().zip(times).map(of_fold).sum::<f64>() / self.folds.len() as f64
     }
 }
 
 impl NearestInFold {
-    fn lists(&self, direction: Direction, k: usize) -> Lists<'_> {
+    fn counts(&self, direction: Direction, k: usize, times: impl Fn(usize) -> u32) -> Counts {
         assert!(k <= Nearest::KEPT, "{} nearest are kept, got {k}", Nearest::KEPT);
         let (images, texts) = (self.pairs.images(), self.pairs.texts());
         let top = direction.queries(&self.texts, &self.images);
         let queries = 0..direction.queries(images, texts);
         let lists = queries.map(|query| top.items(query));
-        Lists::new(direction, direction.items(images, texts), k, lists)
+        Counts::weighted(direction, direction.items(images, texts), k, lists, times)
     }
 }
 
@@ -148,14 +141,12 @@ pub fn bootstrap_difference(
         return Err(Error::invalid(place, expected, format!("others in run {run}")));
     }
     let groups: Vec<_> = [a.len()].into_iter().chain(wanted.iter().map(Pairs::images)).collect();
-    let [lists_of_a, lists_of_b] =
-        [a, b].map(|system| system.iter().map(|n| n.lists(of)).collect::<Vec<_>>());
     let replicate = |r: u64| {
         let mut images = resample(&groups, seed, r);
         let runs = images.remove(0);
         let value = |(run, times): (usize, &u32)| {
-            let a = a[run].drawn(&lists_of_a[run], &images, &measure);
-            let b = b[run].drawn(&lists_of_b[run], &images, &measure);
+            let a = a[run].drawn(of, &images, &measure);
+            let b = b[run].drawn(of, &images, &measure);
             f64::from(*times) * (a - b)
         };
         let drawn = runs.iter().enumerate().filter(|(_, times)| **times > 0);
@@ -205,7 +196,7 @@ mod tests {
             let want = SIDES.map(|side| {
                 let items = side.items(20, 40);
                 let top = top(&scores, &part.pairs, side);
-                [1, 5, 10].map(|k| Counts::new(&Lists::top(items, k, &top)))
+                [1, 5, 10].map(|k| Counts::top(items, k, &top))
             });
             for (side, want) in SIDES.into_iter().zip(&want) {
                 let got = [1, 5, 10].map(|k| nearest.counts(side, k)[f].clone());
@@ -279,11 +270,12 @@ mod tests {
                 bootstrap_difference(a, b, &[(direction, k)], measure, 200, 3).unwrap()
             };
             let lists = top(&all, &pairs, direction);
-            let lists = Lists::top(direction.items(30, 90), k, &lists);
             let replicate = |r: u64| {
                 let times = resample(&[1, 30], 3, r).remove(1);
                 let image = |query: usize| direction.queries(query, pairs.image_of_text()[query]);
-                Counts::weighted(&lists, |query| times[image(query)]).robin_hood()
+                let queries = (0..lists.queries()).map(|query| lists.items(query));
+                let times = |query| times[image(query)];
+                Counts::weighted(direction, direction.items(30, 90), k, queries, times).robin_hood()
             };
             let own = Interval::percentile((0..200).map(replicate).collect());
             assert!(own.hi > own.lo);

@@ -17,7 +17,7 @@ fn counts_of(direction: Direction, values: &[u32], k: usize, n: usize) -> Counts
     let answers = (0u32..).zip(values).flat_map(|(item, &count)| vec![item; count as usize]);
     answers.enumerate().for_each(|(at, item)| lists[at % n].push(item));
     let lists = lists.iter().map(Vec::as_slice);
-    let counts = Counts::new(&Lists::new(direction, values.len(), k, lists));
+    let counts = Counts::new(direction, values.len(), k, lists);
     assert_eq!((&counts.values[..], counts.queries), (values, n));
     counts
 }
@@ -141,7 +141,7 @@ proptest! {
 #[test]
 fn every_item_is_counted_and_only_the_first_k() {
     let lists: [&[u32]; 4] = [&[2, 0, 1], &[2], &[], &[0, 2]];
-    let counted = |k| Counts::new(&Lists::new(Direction::T2i, 5, k, lists));
+    let counted = |k| Counts::new(Direction::T2i, 5, k, lists);
     assert_eq!(counted(1).values, [1, 0, 2, 0, 0]);
     assert_eq!(counted(2).values, [2, 0, 3, 0, 0]);
     let all = counted(3);
@@ -156,7 +156,7 @@ fn every_item_is_counted_and_only_the_first_k() {
 #[test]
 fn k_is_clipped_to_the_items() {
     let top = TopLists::new(Direction::I2t, 2, vec![1, 0, 0, 1], vec![0.5, 0.4, 0.3, 0.2]);
-    let [n1, n5, n10] = [1, 5, 10].map(|k| Counts::new(&Lists::top(2, k, &top)));
+    let [n1, n5, n10] = [1, 5, 10].map(|k| Counts::top(2, k, &top));
     assert_eq!([n1.values, n5.values, n10.values], [[1, 1], [2, 2], [2, 2]]);
     assert_eq!([n1.k, n5.k, n10.k], [1, 5, 10]);
 }
@@ -165,13 +165,13 @@ fn k_is_clipped_to_the_items() {
 #[should_panic(expected = "the first 3 of 9 items, got lists of 2")]
 fn short_lists_are_a_bug() {
     let top = TopLists::new(Direction::I2t, 2, vec![1, 0], vec![0.5, 0.4]);
-    let _ = Lists::top(9, 3, &top);
+    let _ = Counts::top(9, 3, &top);
 }
 
 #[test]
 #[should_panic(expected = "list of query 1: item 4 of 4")]
 fn unknown_items_are_a_bug() {
-    let _ = Lists::new(Direction::I2t, 4, 2, [&[0, 3][..], &[1, 4]]);
+    let _ = Counts::new(Direction::I2t, 4, 2, [&[0, 3][..], &[1, 4]]);
 }
 
 /// Ten items: four with none, three with 1, two with 10, one with 100.

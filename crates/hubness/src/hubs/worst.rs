@@ -7,7 +7,7 @@ use itm_core::scored::Scored;
 use itm_core::{Error, Pairs, Relevance, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Lists};
+use super::Counts;
 use crate::{AnyCorrection, TopLists, pass};
 
 /// Length of the lists in which hubs are counted.
@@ -87,7 +87,7 @@ pub fn worst_hubs(
     correction.check(scores)?;
     let got = (lists.queries(), standings.len());
     assert_eq!(got, (queries, queries), "answers to the {direction} queries of the pairs");
-    let [counts, first] = [LISTED, 1].map(|k| Counts::new(&Lists::top(items, k, lists)));
+    let [counts, first] = [LISTED, 1].map(|k| Counts::top(items, k, lists));
     let hubs = counts.largest(HUBS);
     // A query without a true item is no query.
     let is_wrong = |query: usize, item: usize| {

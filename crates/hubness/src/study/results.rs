@@ -11,7 +11,7 @@ use super::method::Then;
 use super::rows::StudyRow;
 use super::settings::Choice;
 use crate::choose::FoldSplit;
-use crate::hubs::{Counts, Lists};
+use crate::hubs::Counts;
 use crate::report::{Param, Params, Recalls};
 use crate::{Candidates, Direction, Setting};
 
@@ -154,7 +154,7 @@ fn pooled(
     let items = direction.items(pairs.images(), pairs.texts());
     let counts = [0, 1, 2].map(|cut: usize| {
         let lists = (0..queries).map(|query| answer(query).lists.items(cut, query));
-        Counts::new(&Lists::new(direction, items, CUTS[cut] as usize, lists))
+        Counts::new(direction, items, CUTS[cut] as usize, lists)
     });
     let hits = by_image(&hits, pairs, direction);
     RowResult { direction, params, setting, hits, recalls, counts }

@@ -7,7 +7,7 @@ use itm_core::significance::{Hits, bootstrap, bootstrap_difference, holm, paired
 
 use super::*;
 use crate::choose::{FoldSplit, Goal, HitTable, cross_fit};
-use crate::hubs::{Counts, HubMeasures, Lists};
+use crate::hubs::{Counts, HubMeasures};
 use crate::report::{ChoiceOrigin, Param, ReportRow};
 use crate::rows::Length;
 use crate::{
@@ -176,7 +176,7 @@ fn hubs_are_named_measured_and_told_from_deserved_ones() {
     let report = study(&["csls"]).run(&asked, None).unwrap();
     let none = Correction::none(&test, T2i);
     let top = pass::top(&test, &none, 10).unwrap();
-    let counts = [1, 5, 10].map(|k| Counts::new(&Lists::top(IMAGES, k, &top)));
+    let counts = [1, 5, 10].map(|k| Counts::top(IMAGES, k, &top));
     let side = report.hubs.sides.t2i.as_ref().unwrap();
     let want: Vec<_> = counts.iter().map(HubMeasures::new).collect();
     assert_eq!(side.measures, want);

@@ -15,7 +15,7 @@ use super::{at, put};
 use crate::Direction;
 use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs};
 use crate::cli::input::{self, Arrays, run_text, view};
-use crate::hubs::{Counts, HubMeasures, Lists};
+use crate::hubs::{Counts, HubMeasures};
 
 /// Makes one part.
 pub(super) fn partial(args: &PartialArgs) -> Result<()> {
@@ -116,7 +116,7 @@ fn hubs(top: &TopK, items: usize, args: &FinishArgs, out: &mut impl Write) -> Re
         return Err(Error::invalid(args.part.display(), format!("items below {items}"), item));
     }
     // Counts are the same in both directions.
-    let counts = |k| Counts::new(&Lists::new(Direction::I2t, items, k, lists()));
+    let counts = |k| Counts::new(Direction::I2t, items, k, lists());
     let all: Vec<_> =
         LENGTHS.into_iter().filter(|&k| k.min(items) <= top.k()).map(counts).collect();
     let worst = all.last().map_or(vec![], |counts| {
