@@ -3,7 +3,6 @@
 mod buffers;
 mod filter;
 mod scan;
-mod thresholds;
 
 use itm_core::eval::Ranks;
 use itm_core::scored::{Scored, visit};

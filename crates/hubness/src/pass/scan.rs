@@ -4,12 +4,11 @@ use std::ops::Range;
 
 use itm_core::eval::Standing;
 use itm_core::scored::Scored;
-use itm_core::tiles::{Consumer, RankTally, Tile, places, widest};
+use itm_core::tiles::{Consumer, RankTally, Targets, Tile, places, widest};
 use itm_core::{Pairs, Result};
 
 use super::buffers::BestLists;
 use super::filter::{STRETCH, TileFilter, above, all, below, edges, largest};
-use super::thresholds::Thresholds;
 use crate::{AnyCorrection, Direction, TopLists};
 
 /// For each query of one direction, under one correction: the rank of its true item, and its `k` best items.
@@ -24,6 +23,13 @@ pub(crate) struct RankScan<'a> {
     filter: TileFilter<'a>,
     thresholds: Option<Thresholds>,
     k: usize,
+}
+
+/// The best true item of each query: the largest corrected score, the smaller index on ties.
+#[derive(Debug)]
+struct Thresholds {
+    targets: Targets<f64>,
+    near: Vec<f32>, // their scores, rounded
 }
 
 /// The result of a [`RankScan`].
@@ -54,7 +60,16 @@ impl<'a> RankScan<'a> {
     /// # Panics
     /// If the numbers of images and texts differ from `pairs`.
     pub(crate) fn with_ranks(mut self, scores: &dyn Scored, pairs: &Pairs) -> Result<Self> {
-        self.thresholds = Some(Thresholds::new(scores, pairs, &self.filter)?);
+        let shape = (scores.images(), scores.texts());
+        assert_eq!(shape, (pairs.images(), pairs.texts()), "scores and pairs of one shape");
+        let (images, texts) = pairs.list();
+        let plain = scores.pairs(images, &texts)?;
+        let listed = images.iter().zip(&texts).zip(plain);
+        let exact = listed.map(|((&image, &text), score)| self.filter.exact(image, text, score));
+        let [of_images, of_texts] = Targets::of_pairs(pairs, &exact.collect::<Vec<_>>());
+        let targets = self.filter.direction.queries(of_images, of_texts);
+        let near = targets.score.iter().map(|&score| score as f32).collect();
+        self.thresholds = Some(Thresholds { targets, near });
         Ok(self)
     }
 
