@@ -1,8 +1,9 @@
 //! TREC run files: `qid Q0 docid rank score tag`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Write;
 
+use indexmap::IndexSet;
 use itm_core::data::excerpt;
 use itm_core::files::utf8;
 use itm_core::{Error, Result};
@@ -44,7 +45,7 @@ impl Run {
     /// document twice (the error names the line); if the file is empty.
     pub fn parse(place: &str, bytes: &[u8]) -> Result<Self> {
         let text = utf8(place, bytes)?;
-        let (mut queries, mut docs) = (HashMap::new(), HashMap::new());
+        let (mut queries, mut docs) = (IndexSet::new(), IndexSet::new());
         let mut lists: Vec<RankedList> = Vec::new();
         let mut seen = HashSet::new();
         each_line(place, text, "a retrieved document on each line", |here, line| {
@@ -56,7 +57,8 @@ impl Run {
             let Some(score) = score.parse().ok().filter(|score: &f64| score.is_finite()) else {
                 return Err(Error::invalid(here(), "a finite score", excerpt(score)));
             };
-            let pair = (number(&mut queries, query), number(&mut docs, doc));
+            // A name per line; files of 2³² lines are beyond any memory.
+            let pair = (queries.insert_full(query).0 as u32, docs.insert_full(doc).0 as u32);
             if !seen.insert(pair) {
                 let got = format!("{} again for {}", excerpt(doc), excerpt(query));
                 return Err(Error::invalid(here(), "each document once per query", got));
@@ -68,7 +70,8 @@ impl Run {
             lists[query].push((doc, score));
             Ok(())
         })?;
-        Ok(Self { queries: in_order(queries), docs: in_order(docs), lists })
+        let names = |all: IndexSet<&str>| all.into_iter().map(String::from).collect();
+        Ok(Self { queries: names(queries), docs: names(docs), lists })
     }
 }
 
@@ -105,19 +108,6 @@ pub(crate) fn run_text(
         }
     }
     Ok(text)
-}
-
-/// The number of a name: names are counted as they first appear.
-fn number<'a>(numbers: &mut HashMap<&'a str, u32>, name: &'a str) -> u32 {
-    let next = numbers.len() as u32; // a name per line; files of 2³² lines are beyond any memory
-    *numbers.entry(name).or_insert(next)
-}
-
-/// The names in the order of their numbers.
-fn in_order(numbers: HashMap<&str, u32>) -> Vec<String> {
-    let mut names = vec![""; numbers.len()];
-    numbers.into_iter().for_each(|(name, number)| names[number as usize] = name);
-    names.into_iter().map(String::from).collect()
 }
 
 #[cfg(test)]
