@@ -21,11 +21,6 @@ impl Matching {
         Self { direction, number_of_items: items, stack, lists }
     }
 
-    /// The direction of the queries.
-    pub fn direction(&self) -> Direction {
-        self.direction
-    }
-
     /// Number of queries, matched or not.
     pub(crate) fn queries(&self) -> usize {
         self.lists.len()
