@@ -31,4 +31,5 @@ mod tests;
 
 pub use cross_fit::{CrossFit, choose_on_validation, cross_fit};
 pub use split::FoldSplit;
-pub use table::{Candidate, Goal, HitTable, joined_hits};
+use table::Candidate;
+pub use table::{Goal, HitTable, joined_hits};

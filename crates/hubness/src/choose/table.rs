@@ -36,7 +36,7 @@ impl Goal {
 
 /// One setting of one method, and its hits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     /// Its name in reports.
     pub label: String,
     /// How much it corrects; 0 is off. In cross-fitting, the smallest correction wins among equal recalls.

@@ -54,8 +54,8 @@ pub use names::{NameFormat, parse_names};
 pub use pairs::{PairFormat, PairList};
 pub use qrels::{Judgement, Qrels};
 pub(crate) use rows::some_rows;
-pub(crate) use run::run_text;
-pub use run::{RankedList, Run};
+pub use run::Run;
+pub(crate) use run::{RankedList, run_text};
 
 /// Whether this build reads Parquet tables.
 const READS_TABLES: bool = cfg!(feature = "parquet");

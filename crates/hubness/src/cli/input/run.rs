@@ -35,7 +35,7 @@ pub struct Run {
 }
 
 /// Documents by their index in [`Run::docs`], and their scores.
-pub type RankedList = Vec<(u32, f64)>;
+pub(crate) type RankedList = Vec<(u32, f64)>;
 
 impl Run {
     /// Reads a run.
