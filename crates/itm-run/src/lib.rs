@@ -54,7 +54,7 @@ mod tests;
 
 use std::path::Path;
 
-use itm_core::data::{advice, check};
+use itm_core::data::{ADVICE, check};
 use itm_core::{Error, Result};
 
 use cli::{Cli, Command, DataCommand};
@@ -69,7 +69,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::List { data } => progress::say(list::list(&cli.configs, &data)?),
         Command::Reproduce(args) => reproduce(&args, &cli.configs)?,
         Command::Explain(args) => _ = explain::explain(&args, &cli.configs)?,
-        Command::Data { command: None } => progress::say(advice::all()),
+        Command::Data { command: None } => progress::say(ADVICE),
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
         #[cfg(feature = "negatives")]
         Command::Negatives(args) => _ = negatives::negatives(&args, &cli.configs)?,

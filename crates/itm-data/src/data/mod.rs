@@ -11,10 +11,9 @@
 //! | one `.npy` file | [`Npy`] |
 //! | word vectors | [`WordVectors`] |
 //!
-//! [`check`] reports what a folder holds and what is wrong with it. [`advice`] says where the files of the published sets
+//! [`check`] reports what a folder holds and what is wrong with it. [`ADVICE`] says where the files of the published sets
 //! go. [`Leakage`] reports what held-out splits share with training. Every error is one line: place, expected, got.
 
-pub mod advice;
 mod bounds;
 mod captions;
 mod centred;
@@ -77,6 +76,11 @@ pub use repeats::Repeats;
 pub use vectors::WordVectors;
 
 use crate::{Error, Pairs, Result};
+
+/// Which files of the published sets go where, what a person must sign for them, and how to check the result.
+///
+/// Nothing is downloaded: the photographs belong to their authors, and two of the sets require a form.
+pub const ADVICE: &str = include_str!("advice.txt");
 
 /// Global features, one row per image, row-major `[rows, dim]`.
 #[derive(Debug, Clone, PartialEq, Default)]

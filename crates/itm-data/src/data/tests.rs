@@ -103,3 +103,34 @@ impl Folder {
 pub(crate) fn lines(lines: impl IntoIterator<Item = String>) -> String {
     lines.into_iter().map(|line| line + "\n").collect()
 }
+
+/// Sums of Karpathy's splits.
+#[test]
+fn counts_of_the_advice_add_up() {
+    for (set, count, sum) in [
+        (0, "31,014", 29_000 + 1_014 + 1_000),
+        (0, "145,000 lines", 5 * 29_000),
+        (1, "8,000", 6_000 + 1_000 + 1_000),
+        (2, "113,287 train", 82_783 + 30_504),
+        (2, "123,287", 113_287 + 5_000 + 5_000),
+        (2, "566,435 lines", 5 * 113_287),
+    ] {
+        let number: String = count.chars().filter(char::is_ascii_digit).collect();
+        assert_eq!(number.parse(), Ok(sum), "{count}");
+        assert!(super::ADVICE.split("\n\n").nth(set).unwrap().contains(count), "{count}");
+    }
+}
+
+#[test]
+fn every_set_says_sign_place_and_features() {
+    let mut parts = super::ADVICE.split("\n\n");
+    for name in ["Flickr30K", "Flickr8k", "MS-COCO"] {
+        let text = parts.next().unwrap();
+        assert!(text.starts_with(name), "{name}");
+        for word in ["\n  sign ", "\n  place ", "\n  features ", "\n  computed "] {
+            assert!(text.contains(word), "{name}: {word}");
+        }
+        assert!(text.lines().all(|line| line.len() <= 115), "{name}");
+    }
+    assert!(parts.next().unwrap().starts_with("DIR is ") && parts.next().is_none());
+}
