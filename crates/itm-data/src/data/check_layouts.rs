@@ -8,13 +8,13 @@ use rayon::prelude::*;
 use super::check_report::{CheckReport, Layout, LayoutReport};
 use super::fne_annotations::{is_list, picture_of, split_of};
 use super::images::{ImageInfo, LARGEST_IMAGE_FILE, is_picture, probe_bytes, turned_pictures};
+use super::leakage::leakage;
 use super::names::{EXTRA, Names};
 use super::precomp::precomp_folder;
 use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{
     CaptionRule, Dataset, FneAnnotations, ImageFolder, Judgements, Karpathy, KarpathyImage,
-    Leakage, LoadOptions, Npy, RegionSource, Split, SplitData, load_pictures, load_precomp,
-    originals,
+    LoadOptions, Npy, RegionSource, Split, SplitData, load_pictures, load_precomp, originals,
 };
 use crate::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
 use crate::{Error, Result};
@@ -75,7 +75,7 @@ fn of_images(report: &mut CheckReport, mut found: LayoutReport, json: Result<Kar
             "{of_protocols} images have fewer than {PER_IMAGE} captions: only targets with protocol = \"full\" take them"
         ));
     }
-    leakage(report, &mut found, Split::ALL.map(|split| json.part(split)));
+    shared(report, &mut found, Split::ALL.map(|split| json.part(split)));
     let folder = ImageFolder::new(&report.dir, Some(&json));
     let place = |image: &KarpathyImage| {
         folder.image_path(&image.filename).unwrap_or_else(|| image.path(&report.dir))
@@ -150,21 +150,19 @@ fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>) {
             parts[split as usize] = file.into_part();
         }
     }
-    leakage(report, &mut found, parts);
+    shared(report, &mut found, parts);
     pictures(report, &mut found, paths);
     report.layouts.push(found);
 }
 
 /// Reports what the splits share by name and caption; nothing if there is only one split.
-fn leakage(report: &mut CheckReport, found: &mut LayoutReport, parts: [SplitData; 3]) {
+fn shared(report: &mut CheckReport, found: &mut LayoutReport, parts: [SplitData; 3]) {
     if parts.iter().filter(|part| !part.images.is_empty()).count() < 2 {
         return;
     }
     let [train, val, test] = parts;
     let data = Dataset { name: String::new(), train, val, test, sha256: String::new() };
-    if let Some(leakage) = report.ok(Leakage::of(&data).refuse_images(&found.place)) {
-        found.notes.extend(leakage.to_string().lines().map(str::to_string));
-    }
+    found.notes.extend(report.ok(leakage(&data, &found.place)).into_iter().flatten());
 }
 
 /// Checks `precomp/`, or the folder that holds the features instead.
@@ -206,7 +204,7 @@ pub(crate) fn precomp(report: &mut CheckReport) {
     if report.problems.len() == before {
         let options = LoadOptions { captions: rule, ..Default::default() };
         if let Some(loaded) = report.ok(load_precomp(&report.dir, &options)) {
-            found.notes.extend(loaded.leakage.to_string().lines().map(str::to_string));
+            found.notes.extend(loaded.leakage);
             found.notes.push(format!("data_sha256 of a run on it: {}", loaded.dataset.sha256));
             judgements(report, &mut found, &loaded.dataset.test);
         }

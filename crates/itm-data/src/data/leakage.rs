@@ -1,7 +1,6 @@
 //! What a held-out split shares with training.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -13,91 +12,31 @@ use crate::{Error, Result};
 /// The most shared captions that are listed.
 const SHOWN: usize = 5;
 
-/// What validation and test share with training, and with each other.
+/// What validation and test share with training, and test with validation: a line for each. Images are compared by name and by
+/// features, bit for bit; captions by their words, in the same order.
 ///
-/// An image in two splits is an error when data are loaded. A caption may occur in two splits by chance
-/// ("A dog runs through the grass."): such captions are counted and listed for the report.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leakage {
-    /// `val` in training, `test` in training, `test` in `val`.
-    pub overlaps: Vec<Overlap>,
-}
-
-/// What one split shares with another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Overlap {
-    /// The held-out split.
-    pub held_out: Split,
-    /// The split that must not contain its images.
-    pub seen: Split,
-    /// Held-out images whose name also occurs in `seen`.
-    pub images: Vec<String>,
-    /// Held-out images with the features of an image in `seen`, bit for bit, under another name: both names.
-    pub twins: Vec<(String, String)>,
-    /// Number of held-out captions.
-    pub captions: usize,
-    /// Held-out captions with the same words, in the same order, as a caption in `seen`.
-    pub shared_captions: usize,
-    /// The most frequent shared captions.
-    pub shared: Vec<SharedCaption>,
-}
-
-/// A caption that two splits share.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharedCaption {
-    /// Its words.
-    pub words: String,
-    /// How often it occurs in the held-out split.
-    pub held_out: usize,
-    /// How often it occurs in the other split.
-    pub seen: usize,
-}
-
-impl Leakage {
-    /// Compares the three splits by image name, by features, and by the words of the captions.
-    pub(crate) fn of(data: &Dataset) -> Self {
-        let train = SplitIndex::of(&data.train);
-        let val = SplitIndex::of(&data.val);
-        let overlaps = vec![
-            train.overlap(&data.val, Split::Val, Split::Train),
-            train.overlap(&data.test, Split::Test, Split::Train),
-            val.overlap(&data.test, Split::Test, Split::Val),
-        ];
-        Self { overlaps }
-    }
-
-    /// Returns itself, if no image name is in two splits.
-    ///
-    /// # Errors
-    /// If an image name is in two splits: the error gives the number of such images and the first. Twins are not an error,
-    /// because real sets contain some photographs twice.
-    pub(crate) fn refuse_images(self, place: impl AsRef<Path>) -> Result<Self> {
-        for Overlap { held_out, seen, images, .. } in &self.overlaps {
-            let Some(first) = images.first() else { continue };
-            let place = format!("{}, {held_out} split", place.as_ref().display());
-            let got = format!("{}, first {first}", images.len());
-            return Err(Error::invalid(place, format!("no image of the {seen} split"), got));
-        }
-        Ok(self)
-    }
-}
-
-impl fmt::Display for Leakage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, o) in self.overlaps.iter().enumerate() {
-            let newline = if i == 0 { "" } else { "\n" };
-            write!(f, "{newline}{} in {}: {} images, ", o.held_out, o.seen, o.images.len())?;
-            if let Some((here, there)) = o.twins.first() {
-                write!(f, "{} twins (first {here} = {there}), ", o.twins.len())?;
-            }
-            write!(f, "{} of {} captions", o.shared_captions, o.captions)?;
-            for (j, s) in o.shared.iter().enumerate() {
-                let before = if j == 0 { ": " } else { ", " };
-                write!(f, "{before}\"{}\" ({} / {})", s.words, s.held_out, s.seen)?;
-            }
-        }
-        Ok(())
-    }
+/// A caption may occur in two splits by chance ("A dog runs through the grass."): such captions are counted, and the most
+/// frequent are listed with their number in each split.
+///
+/// # Errors
+/// If an image name is in two splits: the error gives the number of such images and the first. Images with the features of another
+/// are not an error, because real sets contain some photographs twice.
+pub(crate) fn leakage(data: &Dataset, place: impl AsRef<Path>) -> Result<Vec<String>> {
+    let (train, val) = (SplitIndex::of(&data.train), SplitIndex::of(&data.val));
+    let compared = [
+        (&data.val, Split::Val, &train, Split::Train),
+        (&data.test, Split::Test, &train, Split::Train),
+        (&data.test, Split::Test, &val, Split::Val),
+    ];
+    let place = place.as_ref().display();
+    let line = |(part, held_out, index, seen): (&SplitData, Split, &SplitIndex, Split)| {
+        let shared = index.shared(part).map_err(|images| {
+            let place = format!("{place}, {held_out} split");
+            Error::invalid(place, format!("no image of the {seen} split"), images)
+        });
+        shared.map(|shared| format!("{held_out} in {seen}: 0 images, {shared}"))
+    };
+    compared.into_iter().map(line).collect()
 }
 
 struct SplitIndex<'a> {
@@ -112,35 +51,42 @@ impl<'a> SplitIndex<'a> {
         let rows = part.images.iter().enumerate();
         let rows =
             rows.filter_map(|(i, name)| Some((fingerprint(part, i)?, name.as_str()))).collect();
-        let mut captions = HashMap::new();
-        part.captions.iter().for_each(|c| *captions.entry(caption_key(c)).or_default() += 1);
-        Self { names, rows, captions }
+        Self { names, rows, captions: by_words(part) }
     }
 
-    fn overlap(&self, part: &SplitData, held_out: Split, seen: Split) -> Overlap {
-        let (mut images, mut twins) = (Vec::new(), Vec::new());
-        for (i, name) in part.images.iter().enumerate() {
-            if self.names.contains(name.as_str()) {
-                images.push(name.clone());
-            } else if let Some(twin) = fingerprint(part, i).and_then(|row| self.rows.get(&row)) {
-                twins.push((name.clone(), twin.to_string()));
-            }
+    /// Twins and captions that a held-out split shares; the images that it shares are the error.
+    fn shared(&self, part: &SplitData) -> Result<String, String> {
+        let images = part.images.iter().filter(|name| self.names.contains(name.as_str()));
+        let images: Vec<_> = images.collect();
+        if let Some(first) = images.first() {
+            return Err(format!("{}, first {first}", images.len()));
         }
-        let mut times: HashMap<String, usize> = HashMap::new();
-        part.captions.iter().for_each(|c| *times.entry(caption_key(c)).or_default() += 1);
-        let shared = times.into_iter().filter_map(|(words, held_out)| {
-            let seen = *self.captions.get(&words)?;
-            Some(SharedCaption { words, held_out, seen })
+        let twin = |(i, name)| Some((name, *self.rows.get(&fingerprint(part, i)?)?));
+        let twins: Vec<(&String, &str)> = part.images.iter().enumerate().filter_map(twin).collect();
+        let twins = twins.first().map_or(String::new(), |(here, there)| {
+            format!("{} twins (first {here} = {there}), ", twins.len())
         });
-        let mut shared: Vec<_> = shared.collect();
-        let shared_captions = shared.iter().map(|s| s.held_out).sum();
-        shared.sort_by(|a, b| {
-            (b.held_out + b.seen).cmp(&(a.held_out + a.seen)).then_with(|| a.words.cmp(&b.words))
+        let captions = by_words(part).into_iter();
+        let mut shared: Vec<(usize, usize, String)> = captions
+            .filter_map(|(words, here)| Some((here, *self.captions.get(&words)?, words)))
+            .collect();
+        shared.sort_by(|(a, b, words), (c, d, others)| {
+            (c + d).cmp(&(a + b)).then_with(|| words.cmp(others))
         });
-        shared.truncate(SHOWN);
-        let captions = part.captions.len();
-        Overlap { held_out, seen, images, twins, captions, shared_captions, shared }
+        let all: usize = shared.iter().map(|(here, ..)| here).sum();
+        let shown = shared.iter().take(SHOWN);
+        let shown = shown.map(|(here, there, words)| format!("\"{words}\" ({here} / {there})"));
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        let before = if shown.is_empty() { "" } else { ": " };
+        Ok(format!("{twins}{all} of {} captions{before}{shown}", part.captions.len()))
     }
+}
+
+/// How often each caption occurs.
+fn by_words(part: &SplitData) -> HashMap<String, usize> {
+    let mut times = HashMap::new();
+    part.captions.iter().for_each(|c| *times.entry(caption_key(c)).or_default() += 1);
+    times
 }
 
 /// Equal rows have equal fingerprints; `None` without features.
@@ -180,16 +126,13 @@ mod tests {
 
     #[test]
     fn shared_captions_are_counted_and_listed() {
-        let leakage = Leakage::of(&data()).refuse_images("dir").unwrap();
-        let counts: Vec<_> =
-            leakage.overlaps.iter().map(|o| (o.shared_captions, o.captions)).collect();
-        assert_eq!(counts, [(0, 2), (2, 4), (1, 4)]);
-        let want = SharedCaption { words: "a dog".into(), held_out: 2, seen: 2 };
-        assert_eq!(leakage.overlaps[1].shared, [want]);
-        let text = "val in train: 0 images, 0 of 2 captions\n\
-                    test in train: 0 images, 2 of 4 captions: \"a dog\" (2 / 2)\n\
-                    test in val: 0 images, 1 of 4 captions: \"two cats\" (1 / 1)";
-        assert_eq!(leakage.to_string(), text);
+        let lines = leakage(&data(), "dir").unwrap();
+        let want = [
+            "val in train: 0 images, 0 of 2 captions",
+            "test in train: 0 images, 2 of 4 captions: \"a dog\" (2 / 2)",
+            "test in val: 0 images, 1 of 4 captions: \"two cats\" (1 / 1)",
+        ];
+        assert_eq!(lines, want);
     }
 
     #[test]
@@ -198,9 +141,10 @@ mod tests {
         let words = ["a", "b", "c", "d", "e", "f", "g", "g"];
         data.train = part(&["t"], &words, 0.0);
         data.test = part(&["s"], &words, 1.0);
-        let overlap = &Leakage::of(&data).overlaps[1];
-        let shown: Vec<_> = overlap.shared.iter().map(|s| s.words.as_str()).collect();
-        assert_eq!((overlap.shared_captions, shown), (8, vec!["g", "a", "b", "c", "d"]));
+        let shown = [("g", 2), ("a", 1), ("b", 1), ("c", 1), ("d", 1)];
+        let shown = shown.map(|(words, n)| format!("\"{words}\" ({n} / {n})")).join(", ");
+        let want = format!("test in train: 0 images, 8 of 8 captions: {shown}");
+        assert_eq!(leakage(&data, "dir").unwrap()[1], want);
     }
 
     #[test]
@@ -210,7 +154,7 @@ mod tests {
             let name = if seen == "train" { "b" } else { "c" };
             let into = if held_out == "val" { &mut data.val } else { &mut data.test };
             into.images[0] = name.into();
-            let line = Leakage::of(&data).refuse_images("dir").unwrap_err().to_string();
+            let line = leakage(&data, "dir").unwrap_err().to_string();
             let want = format!(
                 "dir, {held_out} split: expected no image of the {seen} split, got 1, first {name}"
             );
@@ -222,11 +166,13 @@ mod tests {
     fn equal_features_under_another_name_are_stated() {
         let mut data = data();
         data.test.features.values[1] = 1.0; // the value of image b
-        let leakage = Leakage::of(&data).refuse_images("dir").unwrap();
-        assert_eq!(leakage.overlaps[1].twins, [("e".to_string(), "b".to_string())]);
-        assert!(leakage.to_string().contains("test in train: 0 images, 1 twins (first e = b), "));
+        let line = &leakage(&data, "dir").unwrap()[1];
+        assert!(
+            line.starts_with("test in train: 0 images, 1 twins (first e = b), 2 of 4"),
+            "{line}"
+        );
         data.train.features = Features { dim: 0, values: Vec::new() };
         data.test.features = Features { dim: 0, values: Vec::new() };
-        assert_eq!(Leakage::of(&data).overlaps[1].twins, []);
+        assert!(!leakage(&data, "dir").unwrap()[1].contains("twins"));
     }
 }

@@ -12,7 +12,7 @@
 //! | word vectors | [`WordVectors`] |
 //!
 //! [`check`] reports what a folder holds and what is wrong with it. [`ADVICE`] says where the files of the published sets
-//! go. [`Leakage`] reports what held-out splits share with training. Every error is one line: place, expected, got.
+//! go. [`Loaded::leakage`] says what held-out splits share with training. Every error is one line: place, expected, got.
 
 mod bounds;
 mod captions;
@@ -63,7 +63,6 @@ pub use images::{
 pub use json::ByName;
 pub use judgements::Judgements;
 pub use karpathy::{Karpathy, KarpathyImage, Split};
-pub use leakage::{Leakage, Overlap, SharedCaption};
 pub use npy::{FileBytes, Npy};
 pub use npy_header::{Dtype, npy_header};
 pub use originals::caption_table;

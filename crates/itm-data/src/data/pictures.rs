@@ -5,10 +5,9 @@ use std::path::Path;
 
 use super::fne_annotations::picture_of;
 use super::image_folder::ImageFolder;
+use super::leakage::leakage;
 use super::precomp::{Loaded, folder_name};
-use super::{
-    CaptionRule, Dataset, Dropped, FneAnnotations, Karpathy, Leakage, Split, SplitData, originals,
-};
+use super::{CaptionRule, Dataset, Dropped, FneAnnotations, Karpathy, Split, SplitData, originals};
 use crate::files::{Manifest, file_name};
 use crate::{Error, Result};
 
@@ -38,7 +37,7 @@ pub fn load_pictures(dir: impl AsRef<Path>, rule: CaptionRule) -> Result<Loaded>
     let [train, val, test] = parts;
     let name = declared.clone().unwrap_or_else(|| folder_name(dir));
     let dataset = Dataset { name, train, val, test, sha256: manifest.combined() };
-    let leakage = Leakage::of(&dataset).refuse_images(dir)?;
+    let leakage = leakage(&dataset, dir)?;
     let mut notes = vec![format!("{} pictures, read as they are needed", names.len())];
     if let CaptionRule::First(kept) = rule
         && dropped.captions > 0

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::image_folder::ImageFolder;
+use super::leakage::leakage;
 use super::names::{EXTRA, Names};
 use super::parts::{first_captions, join, same_widths};
 use super::precomp_split::{PrecompSplit, SplitFiles};
-use super::{CaptionRule, Dataset, Karpathy, Leakage, RegionSource, SplitData};
+use super::{CaptionRule, Dataset, Karpathy, RegionSource, SplitData};
 use crate::files::{self, Manifest};
 use crate::{Error, Result};
 
@@ -50,8 +51,8 @@ pub struct Loaded {
     pub images: ImageFolder,
     /// Every file that was read.
     pub manifest: Manifest,
-    /// What held-out splits share with training. If they share an image, loading fails.
-    pub leakage: Leakage,
+    /// What held-out splits share with training, one line each. If they share an image, loading fails.
+    pub leakage: Vec<String>,
     /// Notes on layout, repetitions and missing data, one line each.
     pub notes: Vec<String>,
 }
@@ -140,7 +141,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
     let named = json.as_ref().map(|j| j.dataset.clone()).filter(|name| !name.is_empty());
     let name = named.clone().unwrap_or_else(|| folder_name(dir));
     let dataset = Dataset { name, train, val, test, sha256: manifest.combined() };
-    let leakage = Leakage::of(&dataset).refuse_images(dir)?;
+    let leakage = leakage(&dataset, dir)?;
     let images = ImageFolder::new(dir, json.as_ref());
     Ok(Loaded { dataset, declared: named, images, manifest, leakage, notes })
 }
