@@ -20,8 +20,9 @@ pub fn check(dir: impl AsRef<Path>) -> Result<CheckReport> {
     let mut report = CheckReport { dir: dir.into(), layouts: vec![], manifest, problems: vec![] };
     layouts::json_files(&mut report, &entries);
     layouts::originals(&mut report);
-    layouts::precomp(&mut report);
-    layouts::loads(&mut report);
+    if !layouts::precomp(&mut report) {
+        layouts::loads(&mut report);
+    }
     let mut told = HashSet::new();
     report.problems.retain(|problem| told.insert(problem.clone())); // two layouts may share a broken file
     if report.layouts.is_empty() && report.problems.is_empty() {
@@ -45,7 +46,7 @@ fn holds_layout(dir: &Path) -> bool {
 mod tests {
     use std::fs;
 
-    use super::super::check_report::{LINES, Layout};
+    use super::super::check_report::LINES;
     use super::*;
     use crate::data::tests::{Folder, JPEG, npy};
 
@@ -53,6 +54,10 @@ mod tests {
         let report = check(folder.dir.path()).unwrap();
         let text = report.to_string().replace(&format!("{}", folder.dir.path().display()), "DIR");
         (report, text)
+    }
+
+    fn counted((name, images, captions): (&str, usize, usize)) -> String {
+        format!("{name:<12} {images:>8} images {captions:>9} captions")
     }
 
     #[test]
@@ -64,12 +69,12 @@ mod tests {
         let (report, text) = checked(&folder);
         assert!(report.problems.is_empty(), "{text}");
         let layouts: Vec<_> = report.layouts.iter().map(|l| l.layout).collect();
-        assert_eq!(layouts, [Layout::Karpathy, Layout::Precomp]);
-        let counts: Vec<_> =
-            report.layouts[1].splits.iter().map(|s| (s.images, s.captions)).collect();
-        assert_eq!(counts, [(4, 20), (2, 10), (2, 10), (3, 15)]);
+        assert_eq!(layouts, ["Karpathy JSON", "precomputed features"]);
+        let splits = [("train", 4, 20), ("train_extra", 2, 10), ("val", 2, 10), ("test", 3, 15)];
+        assert_eq!(report.layouts[1].splits, splits.map(counted));
         // 11 rows of 3 numbers, 55 captions of 25 or 26 bytes and 24 for each string.
-        assert_eq!(report.layouts[1].memory, 11 * 12 + 55 * (25 + 24) + 5);
+        let memory = format!("in memory: {} bytes", 11 * 12 + 55 * (25 + 24) + 5);
+        assert_eq!(report.layouts[1].notes.last(), Some(&memory));
         for want in [
             "Karpathy JSON: DIR/dataset_dogs.json",
             "  train               4 images        20 captions",
@@ -233,10 +238,9 @@ mod tests {
             report.problems[0].ends_with("expected a list of the val split, got none"),
             "{report}"
         );
-        assert_eq!(report.layouts[0].layout, Layout::FneAnnotations);
-        let counts: Vec<_> =
-            report.layouts[0].splits.iter().map(|s| (s.name.as_str(), s.captions)).collect();
-        assert_eq!(counts, [("f30k_test.json", 5), ("f30k_train.json", 1)]);
+        assert_eq!(report.layouts[0].layout, "FNE annotations");
+        let splits = [("f30k_test.json", 1, 5), ("f30k_train.json", 1, 1)];
+        assert_eq!(report.layouts[0].splits, splits.map(counted));
         let text = report.to_string();
         for want in [
             "f30k_test.json: 1 captions beyond 5 per image dropped",

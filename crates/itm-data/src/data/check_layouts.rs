@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::check_report::{CheckReport, Layout, LayoutReport};
+use super::check_report::{CheckReport, LayoutReport, size};
 use super::fne_annotations::{is_list, picture_of, split_of};
 use super::images::{ImageInfo, LARGEST_IMAGE_FILE, is_picture, probe_bytes, turned_pictures};
 use super::leakage::leakage;
@@ -33,7 +33,7 @@ pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf]) {
             annotations.push((path.clone(), bytes));
         } else if file_name(&place).starts_with("dataset_") {
             report.manifest.add(&report.dir, path, &bytes);
-            let found = LayoutReport::new(Layout::Karpathy, path);
+            let found = LayoutReport::new("Karpathy JSON", path);
             of_images(report, found, Karpathy::parse(&place, &bytes, CaptionRule::All));
         }
     }
@@ -47,7 +47,7 @@ pub(crate) fn originals(report: &mut CheckReport) {
     if !report.layouts.is_empty() || !originals::are_in(&report.dir) {
         return;
     }
-    let found = LayoutReport::new(Layout::Originals, &report.dir);
+    let found = LayoutReport::new("captions and lists of the splits", &report.dir);
     let read = originals::read(&report.dir, CaptionRule::All, &mut report.manifest);
     if let Some(images) = read.transpose() {
         of_images(report, found, images);
@@ -131,7 +131,7 @@ fn picture(root: &Path, path: &Path) -> (Option<FileHash>, Result<ImageInfo>) {
 }
 
 fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>) {
-    let mut found = LayoutReport::new(Layout::FneAnnotations, &report.dir);
+    let mut found = LayoutReport::new("FNE annotations", &report.dir);
     let mut parts = Split::ALL.map(|_| SplitData::default());
     let mut paths = Vec::new();
     for (path, bytes) in annotations {
@@ -165,11 +165,12 @@ fn shared(report: &mut CheckReport, found: &mut LayoutReport, parts: [SplitData;
     found.notes.extend(report.ok(leakage(&data, &found.place)).into_iter().flatten());
 }
 
-/// Checks `precomp/`, or the folder that holds the features instead.
-pub(crate) fn precomp(report: &mut CheckReport) {
-    let Ok(folder) = precomp_folder(&report.dir) else { return };
+/// Checks `precomp/`, or the folder that holds the features instead; whether there is one.
+pub(crate) fn precomp(report: &mut CheckReport) -> bool {
+    let Ok(folder) = precomp_folder(&report.dir) else { return false };
     let (before, rule) = (report.problems.len(), CaptionRule::All);
-    let mut found = LayoutReport::new(Layout::Precomp, &folder);
+    let mut found = LayoutReport::new("precomputed features", &folder);
+    let mut memory = 0;
     let json = Karpathy::of_folder(&report.dir, rule, &mut Manifest::default()).ok().flatten();
     let names = json.as_ref().map(|(_, json)| Names::new(json));
     for name in ["train", EXTRA, "dev", "val", "test", "testall"] {
@@ -190,8 +191,8 @@ pub(crate) fn precomp(report: &mut CheckReport) {
             ));
         }
         let width = part.features.shape().last().copied().unwrap_or(0);
-        found.memory += (part.images() * width * 4) as u64;
-        found.memory += part.captions.iter().map(|c| c.len() as u64 + 24).sum::<u64>();
+        memory += (part.images() * width * 4) as u64;
+        memory += part.captions.iter().map(|c| c.len() as u64 + 24).sum::<u64>();
         report.extend(not_finite(&part.features));
         let problems = arrays_and_regions(report, &folder, &part, &mut found);
         report.extend(problems);
@@ -211,13 +212,16 @@ pub(crate) fn precomp(report: &mut CheckReport) {
     } else {
         found.notes.push("leakage is checked when the problems below are gone".into());
     }
+    if memory > 0 {
+        found.notes.push(format!("in memory: {}", size(memory)));
+    }
     report.layouts.push(found);
+    true
 }
 
-/// Loads the pictures as a run does, if nothing else in the folder can be loaded.
+/// Loads the pictures of a folder without features as a run does, if it has no problem yet.
 pub(crate) fn loads(report: &mut CheckReport) {
-    let features = report.layouts.iter().any(|layout| layout.layout == Layout::Precomp);
-    if features || !report.problems.is_empty() {
+    if !report.problems.is_empty() {
         return;
     }
     let Some(mut found) = report.layouts.pop() else { return };

@@ -11,76 +11,37 @@ use crate::files::Manifest;
 /// The most lines for one kind of problem.
 pub(super) const LINES: usize = 20;
 
-/// The layouts of data folders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
-    /// `dataset_*.json` and pictures.
-    Karpathy,
-    /// `<split>_ims.npy`, `<split>_caps.txt`.
-    Precomp,
-    /// JSON lists of the FNE program.
-    FneAnnotations,
-    /// Captions and lists of splits as the publishers gave them.
-    Originals,
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Karpathy => "Karpathy JSON",
-            Self::Precomp => "precomputed features",
-            Self::FneAnnotations => "FNE annotations",
-            Self::Originals => "captions and lists of the splits",
-        })
-    }
-}
-
-/// Counts of a split.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SplitCount {
-    /// `train`, `val`, …
-    pub name: String,
-    /// Images.
-    pub images: usize,
-    /// Captions.
-    pub captions: usize,
-}
-
 /// One layout that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LayoutReport {
+#[derive(Debug)]
+pub(crate) struct LayoutReport {
     /// Which layout.
-    pub layout: Layout,
+    pub(crate) layout: &'static str,
     /// Its file or folder.
-    pub place: PathBuf,
-    /// The splits that it holds.
-    pub splits: Vec<SplitCount>,
+    pub(crate) place: PathBuf,
+    /// The splits that it holds, one line each.
+    pub(crate) splits: Vec<String>,
     /// Further notes, one line each.
-    pub notes: Vec<String>,
-    /// Bytes of memory for its features and captions.
-    pub memory: u64,
+    pub(crate) notes: Vec<String>,
 }
 
 impl LayoutReport {
-    pub(crate) fn new(layout: Layout, place: &Path) -> Self {
-        let place = place.to_path_buf();
-        Self { layout, place, splits: Vec::new(), notes: Vec::new(), memory: 0 }
+    pub(crate) fn new(layout: &'static str, place: &Path) -> Self {
+        Self { layout, place: place.into(), splits: vec![], notes: vec![] }
     }
 
     pub(crate) fn count(&mut self, name: impl ToString, images: usize, captions: usize) {
-        self.splits.push(SplitCount { name: name.to_string(), images, captions });
+        let name = name.to_string();
+        self.splits.push(format!("{name:<12} {images:>8} images {captions:>9} captions"));
     }
 }
 
-/// What a check found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a check found; its text is the report for a person.
+#[derive(Debug)]
 pub struct CheckReport {
-    /// The folder.
-    pub dir: PathBuf,
-    /// The layouts that it holds.
-    pub layouts: Vec<LayoutReport>,
+    pub(crate) dir: PathBuf,
+    pub(crate) layouts: Vec<LayoutReport>,
     /// Every file that was read.
-    pub manifest: Manifest,
+    pub(crate) manifest: Manifest,
     /// Every mismatch, one line each.
     pub problems: Vec<String>,
 }
@@ -111,14 +72,8 @@ impl fmt::Display for CheckReport {
         line("", format_args!("{}", self.dir.display()))?;
         for found in &self.layouts {
             line("\n\n", format_args!("{}: {}", found.layout, found.place.display()))?;
-            for SplitCount { name, images, captions } in &found.splits {
-                line("\n  ", format_args!("{name:<12} {images:>8} images {captions:>9} captions"))?;
-            }
-            for note in &found.notes {
-                line("\n  ", format_args!("{note}"))?;
-            }
-            if found.memory > 0 {
-                line("\n  ", format_args!("in memory: {}", size(found.memory)))?;
+            for text in found.splits.iter().chain(&found.notes) {
+                line("\n  ", format_args!("{text}"))?;
             }
         }
         line("\n\n", format_args!("files (SHA-256)"))?;
@@ -137,7 +92,7 @@ impl fmt::Display for CheckReport {
     }
 }
 
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     if bytes < 100_000 { format!("{bytes} bytes") } else { format!("{:.1} MB", bytes as f64 / 1e6) }
 }
 
@@ -167,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_name_writes_no_line_of_the_report() {
-        let mut found = LayoutReport::new(Layout::Karpathy, Path::new("a\nno problem found"));
+        let mut found = LayoutReport::new("Karpathy JSON", Path::new("a\nno problem found"));
         found.count("test\x1b[2J", 1, 5);
         found.notes.push("named \u{202e}8k\n".into());
         let report = CheckReport {

@@ -51,7 +51,7 @@ pub use bounds::Bounds;
 pub use captions::{CaptionRule, Dropped, numbered};
 pub use centred::{CentredRoots, unit};
 pub use check::check;
-pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
+pub use check_report::CheckReport;
 #[cfg(feature = "images")]
 pub use decode::{decode_bytes, decode_image, image_of_pixels, upright_bytes, upright_image};
 pub use embeddings::Embeddings;
