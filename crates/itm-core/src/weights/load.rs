@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use burn::module::Module;
 
-use super::{LoadReport, ShapeInFile, ShapeMismatch, TensorNames, Unknown, WeightFiles};
+use super::{LoadReport, ShapeInFile, TensorNames, Unknown, WeightFiles};
 use crate::{Result, interrupt, parameters};
 
 /// The module with the values of the files. Only one tensor at a time is in memory beside the module.
@@ -110,8 +110,7 @@ impl Load<'_> {
             self.report.loaded += 1;
         } else {
             let got = self.files.describe(original).unwrap_or_default();
-            let (name, expected) = (original.clone(), expected.to_vec());
-            self.report.misshaped.push(ShapeMismatch { name, expected, got });
+            self.report.misshaped.push(format!("{original} of {got}, not {expected:?}"));
         }
         fits
     }

@@ -15,4 +15,4 @@ mod safe;
 
 pub use files::{OPEN_CLIP_CONFIG, WeightFiles, is_of_open_clip, open_clip_weights};
 pub use hub::{Hub, SMALL_FILES};
-pub use report::{LoadReport, ShapeMismatch};
+pub use report::LoadReport;

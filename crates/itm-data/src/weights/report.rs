@@ -4,21 +4,10 @@ use std::fmt;
 
 use crate::{Error, Result};
 
-/// A tensor that is there, but not as the model needs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShapeMismatch {
-    /// Its name in the file.
-    pub name: String,
-    /// The shape that the model needs.
-    pub expected: Vec<usize>,
-    /// Type and shape in the file.
-    pub got: String,
-}
-
 /// More missing or unknown names than these are counted: the file is of another program.
 const SPELLED: usize = 8;
 
-/// What happened to the tensors of a checkpoint; its text is a few lines for a person.
+/// What happened to the tensors of a checkpoint; the text of a [complete](Self::complete) one is a few lines for a person.
 ///
 /// ```
 /// use itm_data::weights::LoadReport;
@@ -44,8 +33,8 @@ pub struct LoadReport {
     pub missing: Vec<String>,
     /// Optional tensors that are not in the file: the model keeps its own values.
     pub absent: Vec<String>,
-    /// In the file, but with another shape or with a type that cannot become f32.
-    pub misshaped: Vec<ShapeMismatch>,
+    /// In the file, but with another shape or with a type that cannot become f32: `pooler.bias of F16 [768], not [384]`.
+    pub misshaped: Vec<String>,
     /// In the file, but known not to be needed: poolers, classifiers, language model heads.
     pub unused: Vec<String>,
     /// In the file, but unknown.
@@ -69,11 +58,10 @@ impl LoadReport {
             return Err(self.foreign(&expected));
         }
         let missing = self.missing.iter().map(|name| format!("no {name}"));
-        let shape = |m: &ShapeMismatch| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
         let more = unknown.len().saturating_sub(SPELLED);
         let more = (more > 0).then(|| format!("{more} more"));
         let unknown = unknown.iter().take(SPELLED).map(|name| format!("the unknown {name}"));
-        let faults = missing.chain(self.misshaped.iter().map(shape)).chain(unknown).chain(more);
+        let faults = missing.chain(self.misshaped.iter().cloned()).chain(unknown).chain(more);
         let faults: Vec<_> = faults.collect();
         Err(Error::invalid(&self.place, expected, faults.join("; ")))
     }
@@ -104,10 +92,7 @@ impl fmt::Display for LoadReport {
             0 => Ok(()),
             n => write!(f, "\n  {n} {what}: {}", names.join(", ")),
         };
-        line("missing", &self.missing)?;
         line("not in the file, the model keeps its own", &self.absent)?;
-        let shape = |m: &ShapeMismatch| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
-        line("misshaped", &self.misshaped.iter().map(shape).collect::<Vec<_>>())?;
         line("of other heads, not needed", &self.unused)?;
         line("unexpected", &self.unexpected)
     }
@@ -145,20 +130,16 @@ mod tests {
 
     #[test]
     fn every_fault_is_named_in_one_line() {
-        let misshaped =
-            ShapeMismatch { name: "c".into(), expected: vec![2, 3], got: "F32 [3, 2]".into() };
         let report = LoadReport {
             place: "folder".into(),
             loaded: 4,
             missing: vec!["a".into(), "b".into()],
             absent: vec![],
-            misshaped: vec![misshaped],
+            misshaped: vec!["c of F32 [3, 2], not [2, 3]".into()],
             unused: vec![],
             unexpected: vec!["d".into()],
         };
-        let text = "folder: 4 tensors read\n  2 missing: a, b\n  1 misshaped: c of F32 [3, 2], not [2, 3]\n  \
-                    1 unexpected: d";
-        assert_eq!(report.to_string(), text);
+        assert_eq!(report.to_string(), "folder: 4 tensors read\n  1 unexpected: d");
         assert_eq!(
             report.clone().complete("its config.json", &[]).unwrap_err().to_string(),
             "folder: expected the 7 tensors that its config.json asks for, got no a; no b; \
