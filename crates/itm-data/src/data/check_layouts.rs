@@ -108,7 +108,7 @@ fn pictures(report: &mut CheckReport, found: &mut LayoutReport, mut paths: Vec<P
     let (hashes, infos): (Vec<_>, Vec<_>) = results.into_iter().unzip();
     report.manifest.files.extend(hashes.into_iter().flatten());
     let whole = infos.iter().flatten().count();
-    let turned = infos.iter().flatten().filter(|info| info.turned).count();
+    let turned = infos.iter().flatten().filter(|info| info.orientation != 1).count();
     found.notes.push(format!("{whole} of {listed} pictures are there and whole"));
     if turned > 0 {
         found.notes.push(turned_pictures(turned));

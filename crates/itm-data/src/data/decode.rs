@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
 
-use super::images::{ImageFormat, LARGEST_IMAGE_FILE, check_sides, orientation, probe_bytes};
+use super::images::{ImageFormat, ImageInfo, LARGEST_IMAGE_FILE, check_sides, probe_bytes};
 use crate::files;
 use crate::{Error, Result};
 
@@ -39,13 +39,9 @@ pub fn upright_image(path: impl AsRef<Path>) -> Result<RgbImage> {
 /// # Errors
 /// As [`decode_image`].
 pub fn upright_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
-    let image = decode_bytes(place, bytes)?;
-    let exif = orientation(bytes).and_then(|number| u8::try_from(number).ok());
-    let Some(turn) = exif.and_then(Orientation::from_exif) else {
-        return Ok(image);
-    };
+    let (image, info) = decoded(place, bytes)?;
     let mut image = DynamicImage::ImageRgb8(image);
-    image.apply_orientation(turn);
+    image.apply_orientation(Orientation::from_exif(info.orientation).expect("1 to 8"));
     Ok(image.into_rgb8())
 }
 
@@ -54,6 +50,10 @@ pub fn upright_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
 /// # Errors
 /// As [`decode_image`].
 pub fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
+    decoded(place, bytes).map(|(image, _)| image)
+}
+
+fn decoded(place: &str, bytes: &[u8]) -> Result<(RgbImage, ImageInfo)> {
     let info = probe_bytes(place, bytes)?;
     let format = match info.format {
         ImageFormat::Jpeg => image::ImageFormat::Jpeg,
@@ -76,7 +76,7 @@ pub fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
     Error::unless(taken <= MOST_BYTES, place, expected, got)?;
     let as_rgb = 3 * u64::from(width) * u64::from(height);
     let _part = Permit::wait(&DECODED, taken + as_rgb);
-    Ok(DynamicImage::from_decoder(decoder).map_err(refused)?.into_rgb8())
+    Ok((DynamicImage::from_decoder(decoder).map_err(refused)?.into_rgb8(), info))
 }
 
 /// A picture from 8-bit RGB pixels `[height, width, 3]`, row by row; errors call it `place`.

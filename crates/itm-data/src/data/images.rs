@@ -21,8 +21,9 @@ pub struct ImageInfo {
     pub width: u32,
     /// In pixels.
     pub height: u32,
-    /// Whether its EXIF data tell to turn or mirror it. No reader here does, as in the programs of the papers.
-    pub turned: bool,
+    /// How its EXIF data tell to turn or mirror it, 1 to 8: 1 is upright. Only [`upright_image`](super::upright_image) does, as
+    /// in the programs of the papers.
+    pub orientation: u8,
 }
 
 /// The formats of pictures that are read.
@@ -73,7 +74,7 @@ pub fn probe_image(path: impl AsRef<Path>) -> Result<ImageInfo> {
 }
 
 pub(crate) fn probe_bytes(place: &str, bytes: &[u8]) -> Result<ImageInfo> {
-    let (format, size) = if bytes.starts_with(&[0xff, 0xd8, 0xff]) {
+    let (format, structure) = if bytes.starts_with(&[0xff, 0xd8, 0xff]) {
         (ImageFormat::Jpeg, jpeg(bytes))
     } else if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
         (ImageFormat::Png, png(bytes))
@@ -82,13 +83,12 @@ pub(crate) fn probe_bytes(place: &str, bytes: &[u8]) -> Result<ImageInfo> {
     } else {
         return Err(Error::invalid(place, "a JPEG, PNG or WebP image", contents(bytes)));
     };
-    let Some((width, height)) = size else {
+    let Some((width, height, exif)) = structure else {
         let got = format!("a truncated or damaged file ({} bytes)", bytes.len());
         return Err(Error::invalid(place, "a whole image", got));
     };
     check_sides(place, width, height)?;
-    let turned = orientation(bytes).is_some_and(|o| o != 1);
-    Ok(ImageInfo { format, width, height, turned })
+    Ok(ImageInfo { format, width, height, orientation: orientation(exif).unwrap_or(1) })
 }
 
 /// # Errors
@@ -102,9 +102,12 @@ pub(super) fn check_sides(place: &str, width: u32, height: u32) -> Result<()> {
     Error::unless(pixels <= MOST_PIXELS, place, format_args!("at most {MOST_PIXELS} pixels"), got)
 }
 
-/// Width and height, if all segments up to the end marker exist.
-fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
-    let (mut at, mut size) = (2, None);
+/// Width, height and EXIF data; the data are empty if there are none.
+type Structure<'a> = (u32, u32, &'a [u8]);
+
+/// If all segments up to the end marker exist.
+fn jpeg(bytes: &[u8]) -> Option<Structure<'_>> {
+    let (mut at, mut size, mut exif) = (2, None, None);
     loop {
         // A marker is 0xff (any number of them) and a code.
         if *bytes.get(at)? != 0xff {
@@ -113,7 +116,7 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
         let code = *bytes.get(at + 1)?;
         match code {
             0xff => at += 1,
-            0xd9 => return size,           // end of image
+            0xd9 => return size.map(|(width, height)| (width, height, exif.unwrap_or_default())), // end of image
             0x01 | 0xd0..=0xd7 => at += 2, // no length
             0x00 | 0xd8 => return None,
             _ => {
@@ -123,8 +126,13 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
                     let side = |at| number(bytes, at, 2, true);
                     size = Some((side(at + 7)?, side(at + 5)?));
                 }
+                let data = bytes.get(at + 4..at + 2 + length).unwrap_or_default();
+                if code == 0xe1 && data.starts_with(b"Exif\0\0") {
+                    exif.get_or_insert(data);
+                }
                 at += 2 + length.max(2);
                 if code == 0xda {
+                    exif.get_or_insert(&[]); // EXIF data come before the compressed data
                     at = end_of_scan(bytes, at)?; // start of scan: compressed data until the next marker
                 }
             }
@@ -132,75 +140,45 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
-/// The EXIF orientation of a picture, 1 to 8: 1 is upright.
-pub(super) fn orientation(bytes: &[u8]) -> Option<u16> {
-    let exif = match bytes.first()? {
-        0xff => segment(bytes)?,
-        first => chunk(bytes, *first == 0x89)?,
-    };
-    first_directory(exif.strip_prefix(b"Exif\0\0").unwrap_or(exif)) // in a chunk only some programs write the prefix
-}
-
-/// The EXIF data of a JPEG.
-fn segment(bytes: &[u8]) -> Option<&[u8]> {
-    let mut at = 2;
-    loop {
-        if bytes.get(at..at + 2)? == [0xff, 0xff] {
-            at += 1; // any number of them may precede a marker
-            continue;
-        }
-        let (marker, length) = (bytes.get(at..at + 2)?, number(bytes, at + 2, 2, true)? as usize);
-        if marker == [0xff, 0xe1] && bytes.get(at + 4..at + 10) == Some(b"Exif\0\0") {
-            return bytes.get(at + 4..at + 2 + length);
-        }
-        if marker[0] != 0xff || marker[1] == 0xda {
-            return None; // the compressed data begin
-        }
-        at += 2 + length.max(2);
-    }
-}
-
-/// The EXIF data of a PNG or a WebP.
-fn chunk(bytes: &[u8], png: bool) -> Option<&[u8]> {
-    let mut at = if png { 8 } else { 12 };
-    loop {
-        let (first, second) = (bytes.get(at..at + 4)?, bytes.get(at + 4..at + 8)?);
-        let (kind, length, between) = match png {
-            true => (second, number(first, 0, 4, true)? as usize, 4), // a checksum
-            false => (first, number(second, 0, 4, false)? as usize, 0),
-        };
-        let data = bytes.get(at + 8..)?.get(..length)?;
-        if matches!(kind, b"eXIf" | b"EXIF") {
-            return Some(data);
-        }
-        at += 8 + between + if png { length } else { length.next_multiple_of(2) };
-    }
-}
-
-/// The orientation in the first directory of TIFF data: the entry of tag 0x0112.
-fn first_directory(tiff: &[u8]) -> Option<u16> {
+/// The EXIF orientation, 1 to 8: the entry of tag 0x0112 in the first directory of TIFF data. 1 is upright.
+fn orientation(exif: &[u8]) -> Option<u8> {
+    let tiff = exif.strip_prefix(b"Exif\0\0").unwrap_or(exif); // in a chunk only some programs write the prefix
     let big = tiff.starts_with(b"MM");
     let number = |at: usize, count: usize| number(tiff, at, count, big);
     let start = number(4, 4)? as usize;
     let entries = (0..number(start, 2)? as usize).map(|entry| start + 2 + 12 * entry);
     let found = entries.map_while(|at| Some((number(at, 2)?, number(at + 8, 2)?)));
     let value = found.into_iter().find(|(tag, _)| *tag == 0x0112)?.1;
-    u16::try_from(value).ok().filter(|orientation| (1..=8).contains(orientation))
+    u8::try_from(value).ok().filter(|orientation| (1..=8).contains(orientation))
 }
 
-/// Width and height, if the file is as long as its head says.
-fn webp(bytes: &[u8]) -> Option<(u32, u32)> {
+/// If the file is as long as its head says.
+fn webp(bytes: &[u8]) -> Option<Structure<'_>> {
     let le = |at: usize, count: usize| number(bytes, at, count, false);
     bytes.get(..(le(4, 4)? as usize).checked_add(8)?)?;
-    match bytes.get(12..16)? {
-        b"VP8X" => Some((1 + le(24, 3)?, 1 + le(27, 3)?)),
+    let (width, height) = match bytes.get(12..16)? {
+        b"VP8X" => (1 + le(24, 3)?, 1 + le(27, 3)?),
         b"VP8L" => {
             let sides = le(21, 4)?; // 14 bits each
-            Some((1 + (sides & 0x3fff), 1 + (sides >> 14 & 0x3fff)))
+            (1 + (sides & 0x3fff), 1 + (sides >> 14 & 0x3fff))
         }
-        b"VP8 " => Some((le(26, 2)? & 0x3fff, le(28, 2)? & 0x3fff)),
-        _ => None,
-    }
+        b"VP8 " => (le(26, 2)? & 0x3fff, le(28, 2)? & 0x3fff),
+        _ => return None,
+    };
+    let mut at = 12;
+    let mut chunks = std::iter::from_fn(|| {
+        let (kind, length) = (bytes.get(at..at + 4)?, le(at + 4, 4)? as usize);
+        let data = bytes.get(at + 8..)?.get(..length)?;
+        at += 8 + length.next_multiple_of(2);
+        Some((kind, data))
+    });
+    let exif = chunks.find(|(kind, _)| is_exif(kind));
+    Some((width, height, exif.map(|(_, data)| data).unwrap_or_default()))
+}
+
+/// Whether a chunk of a PNG or a WebP holds EXIF data.
+fn is_exif(kind: &[u8]) -> bool {
+    matches!(kind, b"eXIf" | b"EXIF")
 }
 
 /// Where compressed data ends: at a marker that is neither a stuffed 0xff nor a restart.
@@ -210,17 +188,20 @@ fn end_of_scan(bytes: &[u8], from: usize) -> Option<usize> {
     pairs.enumerate().find(|(_, w)| end(w)).map(|(i, _)| from + i)
 }
 
-/// Width and height, if all chunks up to `IEND` exist.
-fn png(bytes: &[u8]) -> Option<(u32, u32)> {
-    let (mut at, mut size) = (8, None);
+/// If all chunks up to `IEND` exist.
+fn png(bytes: &[u8]) -> Option<Structure<'_>> {
+    let (mut at, mut size, mut exif) = (8, None, None);
     let be32 = |at: usize| number(bytes, at, 4, true);
     loop {
         let length = be32(at)? as usize;
         let kind = bytes.get(at + 4..at + 8)?;
-        bytes.get(at..)?.get(..length.checked_add(12)?)?; // length, kind, data, checksum
+        let chunk = bytes.get(at..)?.get(..length.checked_add(12)?)?; // length, kind, data, checksum
         match kind {
             b"IHDR" if length == 13 => size = Some((be32(at + 8)?, be32(at + 12)?)),
-            b"IEND" => return size,
+            b"IEND" => {
+                return size.map(|(width, height)| (width, height, exif.unwrap_or_default()));
+            }
+            _ if is_exif(kind) => _ = exif.get_or_insert(&chunk[8..8 + length]),
             _ => {}
         }
         at += length + 12;
@@ -342,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_rotation_is_seen() {
-        let turned = |bytes: &[u8]| probe_bytes("x", bytes).unwrap().turned;
+        let turned = |bytes: &[u8]| probe_bytes("x", bytes).unwrap().orientation != 1;
         assert!(!turned(JPEG) && !turned(PNG));
         for big in [true, false] {
             let of = |orientation: u8| turned(&with_orientation(orientation, big));
@@ -350,14 +331,14 @@ mod tests {
             let whole = with_orientation(6, big);
             assert!(turned(&[&whole[..2], &[0xff; 3], &whole[2..]].concat()), "fill bytes");
             for cut in 4..36 {
-                let _ = orientation(&whole[..cut]);
+                let _ = probe_bytes("x", &whole[..cut]);
             }
             for file in [PNG, WEBP[0], WEBP[1]] {
                 for prefix in [&b""[..], b"Exif\0\0"] {
                     let of = |o: u8| with_chunk(file, &[prefix, &*tiff(o, big)].concat());
                     assert_eq!([1, 6, 9].map(|o| turned(&of(o))), [false, true, false]);
                     let whole = of(6);
-                    (0..whole.len()).for_each(|cut| _ = orientation(&whole[..cut]));
+                    (0..whole.len()).for_each(|cut| _ = probe_bytes("x", &whole[..cut]));
                 }
             }
         }

@@ -147,7 +147,7 @@ impl PictureList {
     /// How many of these pictures have an EXIF rotation.
     pub(super) fn turned(&self, names: &[&str]) -> usize {
         let infos = names.par_iter().map(|name| probe_image(self.folder.join(name)));
-        infos.filter(|info| info.as_ref().is_ok_and(|info| info.turned)).count()
+        infos.filter(|info| info.as_ref().is_ok_and(|info| info.orientation != 1)).count()
     }
 
     /// The rows of the pictures, of which these are `kept`.
