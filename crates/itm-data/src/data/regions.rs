@@ -1,6 +1,5 @@
 //! Region features: several rows per image, in memory or read from a file.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::region_transform::CentredTransform;
@@ -25,36 +24,30 @@ use crate::{Error, Result};
 pub struct Regions {
     dim: usize,
     counts: Vec<usize>,
-    /// Row at which each image begins, and the end.
-    starts: Vec<usize>,
-    parts: Vec<SourceImages>,
+    places: Vec<RegionPlace>,
+    sources: Vec<RegionStore>,
     transform: Option<Arc<CentredTransform>>,
 }
 
-/// Consecutive images of one source.
+/// Where the regions of an image are.
+#[derive(Debug, Clone, Copy)]
+struct RegionPlace {
+    source: usize,
+    /// The row of a file; of values in memory the image's first row.
+    row: usize,
+    first_box: usize,
+}
+
 #[derive(Debug, Clone)]
-struct SourceImages {
-    first: usize,
+struct RegionStore {
     values: Values,
-    boxes: Option<Boxes>,
+    boxes: Option<Arc<Vec<Bounds>>>,
 }
 
 #[derive(Debug, Clone)]
 enum Values {
     Held(Vec<f32>),
-    /// The row of the file that holds the regions of each image.
-    Mapped {
-        file: Arc<Npy>,
-        rows: Arc<Vec<usize>>,
-    },
-}
-
-#[derive(Debug, Clone)]
-enum Boxes {
-    /// The same boxes for every image.
-    Shared(Arc<Vec<Bounds>>),
-    /// One box per region, and the index of the first box of this source.
-    Own(Arc<Vec<Bounds>>, usize),
+    Mapped(Arc<Npy>),
 }
 
 /// Rows of some images, one after another without padding.
@@ -82,12 +75,13 @@ impl Regions {
         let rows = rows.map_or_else(|| "too many".into(), |rows| rows.to_string());
         let expected = format_args!("{rows} × {dim} values, at least 1 wide");
         Error::unless(fits, "regions", expected, values.len())?;
-        let bad = values.iter().position(|x| !x.is_finite()).map(|at| (at / dim, values[at]));
-        let new = Self::of(dim, counts, Values::Held(values));
-        let Some((row, value)) = bad else { return Ok(new) };
-        let image = new.starts.partition_point(|&start| start <= row) - 1;
-        let place = format!("image {image}, region {}", row - new.starts[image]);
-        Err(Error::invalid(place, "finite values", value))
+        let starts: Vec<_> = starts(&counts).collect();
+        let Some(at) = values.iter().position(|x| !x.is_finite()) else {
+            return Ok(Self::of(dim, counts, Values::Held(values), starts));
+        };
+        let image = starts.partition_point(|&start| start <= at / dim) - 1;
+        let place = format!("image {image}, region {}", at / dim - starts[image]);
+        Err(Error::invalid(place, "finite values", values[at]))
     }
 
     /// Regions that stay in their file, `[rows, r, dim]`: each image takes `every` equal rows.
@@ -106,17 +100,14 @@ impl Regions {
     pub(super) fn picked(file: Arc<Npy>, rows: Vec<usize>) -> Self {
         let [_, count, dim]: [usize; 3] = file.shape().try_into().expect("a file of rank 3");
         let counts = vec![count; rows.len()];
-        Self::of(dim, counts, Values::Mapped { file, rows: Arc::new(rows) })
+        Self::of(dim, counts, Values::Mapped(file), rows)
     }
 
-    fn of(dim: usize, counts: Vec<usize>, values: Values) -> Self {
-        let mut starts = vec![0];
-        starts.extend(counts.iter().scan(0, |end, count| {
-            *end += count;
-            Some(*end)
-        }));
-        let parts = vec![SourceImages { first: 0, values, boxes: None }];
-        Self { dim, counts, starts, parts, transform: None }
+    fn of(dim: usize, counts: Vec<usize>, values: Values, rows: Vec<usize>) -> Self {
+        let place = |row| RegionPlace { source: 0, row, first_box: 0 };
+        let places = rows.into_iter().map(place).collect();
+        let sources = vec![RegionStore { values, boxes: None }];
+        Self { dim, counts, places, sources, transform: None }
     }
 
     /// Adds one box per region, or one box per region of an image if all images have the same boxes.
@@ -124,16 +115,15 @@ impl Regions {
     /// # Errors
     /// If the number of boxes is neither the number of all regions nor the number of regions of every image.
     pub fn with_boxes(mut self, boxes: Vec<Bounds>) -> Result<Self> {
-        let all = self.starts[self.len()];
+        let all: usize = self.counts.iter().sum();
         let own = boxes.len() == all;
         let fits = own || self.counts.iter().all(|&count| count == boxes.len());
         let expected = format_args!("{all}, one per region");
         Error::unless(fits, "boxes of regions", expected, boxes.len())?;
         let boxes = Arc::new(boxes);
-        for part in &mut self.parts {
-            let boxes = Arc::clone(&boxes);
-            let first = self.starts[part.first];
-            part.boxes = Some(if own { Boxes::Own(boxes, first) } else { Boxes::Shared(boxes) });
+        self.sources.iter_mut().for_each(|source| source.boxes = Some(boxes.clone()));
+        for (place, start) in self.places.iter_mut().zip(starts(&self.counts)) {
+            place.first_box = if own { start } else { 0 };
         }
         Ok(self)
     }
@@ -145,10 +135,10 @@ impl Regions {
     pub(super) fn joined(mut self, other: Self) -> Result<Self> {
         let (dim, got) = (self.dim, other.dim);
         Error::unless(got == dim, "regions", format_args!("the width {dim}"), got)?;
-        let (images, rows) = (self.len(), self.starts[self.len()]);
-        self.parts
-            .extend(other.parts.into_iter().map(|p| SourceImages { first: images + p.first, ..p }));
-        self.starts.extend(other.starts[1..].iter().map(|start| rows + start));
+        let sources = self.sources.len();
+        let moved = |place: RegionPlace| RegionPlace { source: sources + place.source, ..place };
+        self.places.extend(other.places.into_iter().map(moved));
+        self.sources.extend(other.sources);
         self.counts.extend(other.counts);
         Ok(self)
     }
@@ -156,7 +146,7 @@ impl Regions {
     /// The regions of the first `images` images.
     pub(crate) fn first(mut self, images: usize) -> Self {
         self.counts.truncate(images);
-        self.starts.truncate(images + 1);
+        self.places.truncate(images);
         self
     }
 
@@ -189,11 +179,9 @@ impl Regions {
     /// # Panics
     /// If there is no such image.
     pub fn boxes(&self, image: usize) -> Option<&[Bounds]> {
-        let part = self.part(image);
-        match part.boxes.as_ref()? {
-            Boxes::Shared(boxes) => Some(boxes),
-            Boxes::Own(boxes, first) => Some(&boxes[*first..][self.range(part, image)]),
-        }
+        let RegionPlace { source, first_box, .. } = self.place(image);
+        let boxes = self.sources[source].boxes.as_ref()?;
+        Some(&boxes[first_box..][..self.counts[image]])
     }
 
     /// The rows of these images, in this order.
@@ -225,13 +213,12 @@ impl Regions {
 
     /// The rows of an image before any transform.
     pub(super) fn stored(&self, image: usize) -> Result<Vec<f32>> {
-        let part = self.part(image);
-        let (file, row) = match &part.values {
+        let RegionPlace { source, row, .. } = self.place(image);
+        let file = match &self.sources[source].values {
             Values::Held(values) => {
-                let Range { start, end } = self.range(part, image);
-                return Ok(values[start * self.dim..end * self.dim].to_vec());
+                return Ok(values[row * self.dim..][..self.counts[image] * self.dim].to_vec());
             }
-            Values::Mapped { file, rows } => (file, rows[image - part.first]),
+            Values::Mapped(file) => file,
         };
         let mut out = vec![0.0; file.row_len()];
         file.read_row_into(row, &mut out).map_err(|error| {
@@ -256,30 +243,32 @@ impl Regions {
             (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
             (_, most) => most.copied().unwrap_or(0).to_string(),
         };
-        let boxes = self.parts.iter().all(|part| part.boxes.is_some());
+        let boxes = self.sources.iter().all(|source| source.boxes.is_some());
         let boxes = if boxes { "with boxes" } else { "without boxes" };
         format!("{each} regions per image, {} wide, {boxes}", self.dim)
     }
 
     /// Bytes of the files whose regions are read on demand.
     pub fn mapped_bytes(&self) -> u64 {
-        let part = |part: &SourceImages| match &part.values {
+        let size = |source: &RegionStore| match &source.values {
             Values::Held(_) => 0,
-            Values::Mapped { file, .. } => file.file_bytes().len() as u64,
+            Values::Mapped(file) => file.file_bytes().len() as u64,
         };
-        self.parts.iter().map(part).sum()
+        self.sources.iter().map(size).sum()
     }
 
-    fn part(&self, image: usize) -> &SourceImages {
+    fn place(&self, image: usize) -> RegionPlace {
         assert!(image < self.len(), "image {image} of {}", self.len());
-        &self.parts[self.parts.partition_point(|part| part.first <= image) - 1]
+        self.places[image]
     }
+}
 
-    /// The regions of an image, numbered within its part.
-    fn range(&self, part: &SourceImages, image: usize) -> Range<usize> {
-        let first = self.starts[part.first];
-        self.starts[image] - first..self.starts[image + 1] - first
-    }
+/// The number of the first region of each image.
+fn starts(counts: &[usize]) -> impl Iterator<Item = usize> {
+    counts.iter().scan(0, |end, count| {
+        *end += count;
+        Some(*end - count)
+    })
 }
 
 #[cfg(test)]
