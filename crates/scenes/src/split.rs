@@ -6,7 +6,6 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::features::{Extractor, Regions, WIDTH};
-use super::truth::FalseNegatives;
 use super::world::Scene;
 use super::{CAPTIONS, ImageFeature, SceneCaption, caption, draw, layout, truth};
 use itm_core::data::{self, Features, SplitData};
@@ -92,14 +91,6 @@ impl ScenesSplit {
     /// All true pairs, annotated or not.
     pub fn relevance(&self) -> Relevance {
         truth::relevance(&self.scenes, &self.captions)
-    }
-
-    /// How common false negatives are.
-    ///
-    /// # Panics
-    /// If the split is empty.
-    pub fn false_negatives(&self) -> FalseNegatives {
-        FalseNegatives::of(&self.relevance(), &self.pairs)
     }
 
     /// One feature per image, of width [`WIDTH`].

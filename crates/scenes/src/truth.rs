@@ -9,7 +9,7 @@ use super::SceneCaption;
 use super::grammar::{Claim, Meaning, Phrase};
 use super::parse::{Role, analyse};
 use super::world::{Background, Colour, Kind, Pattern, Scene, Size};
-use itm_core::{Pairs, Relevance};
+use itm_core::Relevance;
 
 /// Whether every fact in the meaning holds in the scene.
 ///
@@ -142,43 +142,6 @@ fn facts(scene: &Scene) -> u64 {
 /// The bits that a scene must have for the meaning to be true.
 fn needs(meaning: &Meaning) -> u64 {
     bits(meaning.claim.phrases(), meaning.place)
-}
-
-/// How common false negatives are: pairs that are true but not annotated.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct FalseNegatives {
-    /// Share of true pairs among the pairs that are not annotated.
-    pub share: f64,
-    /// True pairs over annotated pairs.
-    pub true_per_annotated: f64,
-    /// Share of captions that are true of at least three images.
-    pub captions_with_three: f64,
-    /// Median, over the captions, of the number of images that a caption is true of.
-    pub median_images: usize,
-}
-
-impl FalseNegatives {
-    /// Counts over the true and the annotated pairs of a split.
-    ///
-    /// # Panics
-    /// If `relevance` and `pairs` differ in size or are empty.
-    pub(crate) fn of(relevance: &Relevance, pairs: &Pairs) -> Self {
-        let got = (relevance.images(), relevance.texts());
-        let wanted = (pairs.images(), pairs.texts());
-        assert_eq!(got, wanted, "true pairs against annotated pairs");
-        let mut images: Vec<_> = (0..pairs.texts()).map(|t| relevance.images_of(t).len()).collect();
-        images.sort_unstable();
-        let annotated = |t: &usize| relevance.contains(pairs.image_of(*t), *t);
-        let unannotated = relevance.len() - (0..pairs.texts()).filter(annotated).count();
-        let others = pairs.texts() * (pairs.images() - 1);
-        let three = images.iter().filter(|&&n| n >= 3).count();
-        Self {
-            share: unannotated as f64 / others.max(1) as f64,
-            true_per_annotated: relevance.len() as f64 / pairs.texts() as f64,
-            captions_with_three: three as f64 / images.len() as f64,
-            median_images: images[images.len() / 2],
-        }
-    }
 }
 
 #[cfg(test)]
@@ -318,16 +281,5 @@ mod tests {
             }
         }
         assert_eq!(edits, 300);
-    }
-
-    /// Two images with one caption each. The second caption is true of both images: one of the two unannotated pairs is
-    /// true.
-    #[test]
-    fn false_negatives_by_hand() {
-        let relevance = Relevance::new(2, vec![vec![0, 1], vec![1]]);
-        let counts = FalseNegatives::of(&relevance, &Pairs::uniform(2, 1));
-        assert_eq!(counts.share, 0.5);
-        assert_eq!(counts.true_per_annotated, 1.5);
-        assert_eq!((counts.captions_with_three, counts.median_images), (0.0, 2));
     }
 }
