@@ -143,7 +143,7 @@ impl Npy {
 mod tests {
     use super::super::{ImageFeature, Sizes, parse};
     use super::*;
-    use itm_core::data::{LoadOptions, RegionSource, load};
+    use itm_core::data::{LoadOptions, RegionSource, load_precomp};
 
     #[test]
     fn the_folder_holds_what_the_world_holds() {
@@ -220,7 +220,7 @@ mod tests {
         let world = Scenes::generate(3, Sizes { train: 3, val: 1, test: 2, pixels: 96 });
         export(&world, folder.path()).expect("a folder that can be written");
         let options = LoadOptions { regions: Some(RegionSource::Given), ..Default::default() };
-        let read = load(folder.path(), &options).expect("a data set");
+        let read = load_precomp(folder.path(), &options).expect("a data set").dataset;
         let own = world.dataset_with_regions(ImageFeature::Global);
         for (read, own) in [(read.train, own.train), (read.val, own.val), (read.test, own.test)] {
             assert_eq!(read.features, own.features);

@@ -88,8 +88,8 @@ mod tests {
             assert!(text.contains(want), "{want}\n{text}");
         }
         assert_eq!(report.manifest.files.len(), 1 + 9 + 12 + 1);
-        let data = crate::data::load(folder.dir.path(), &Default::default()).unwrap();
-        assert!(text.contains(&data.sha256));
+        let loaded = crate::data::load_precomp(folder.dir.path(), &Default::default()).unwrap();
+        assert!(text.contains(&loaded.dataset.sha256));
     }
 
     #[test]

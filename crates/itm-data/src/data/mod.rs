@@ -2,7 +2,7 @@
 //!
 //! | data | reader |
 //! |---|---|
-//! | a folder with precomputed features, as [`Dataset`] | [`load`], [`load_precomp`] |
+//! | a folder with precomputed features, as [`Dataset`] | [`load_precomp`] |
 //! | a folder with pictures and captions, as [`Dataset`] without features | [`load_pictures`] |
 //! | region features of either, read from the file when a batch needs them | [`Regions`], by [`RegionSource`] |
 //! | images, captions and splits in Karpathy's JSON | [`Karpathy`] |
@@ -67,7 +67,7 @@ pub use npy::{FileBytes, Npy};
 pub use npy_header::{Dtype, npy_header};
 pub use originals::caption_table;
 pub use pictures::load_pictures;
-pub use precomp::{LoadOptions, Loaded, TestSet, load, load_precomp};
+pub use precomp::{LoadOptions, Loaded, TestSet, load_precomp};
 pub use region_files::RegionSource;
 pub use region_transform::RegionTransform;
 pub use regions::{RegionRows, Regions};

@@ -11,7 +11,7 @@ use super::{CaptionRule, Dataset, Karpathy, RegionSource, SplitData};
 use crate::files::{self, Manifest};
 use crate::{Error, Result};
 
-/// What [`load`] reads from a folder.
+/// What [`load_precomp`] reads from a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Which captions of an image are read: 5 in the protocols of all published sets.
@@ -55,14 +55,6 @@ pub struct Loaded {
     pub leakage: Vec<String>,
     /// Notes on layout, repetitions and missing data, one line each.
     pub notes: Vec<String>,
-}
-
-/// Loads a folder with precomputed features: see [`load_precomp`].
-///
-/// # Errors
-/// As [`load_precomp`].
-pub fn load(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Dataset> {
-    load_precomp(dir, options).map(|loaded| loaded.dataset)
 }
 
 /// Loads a folder with precomputed features.

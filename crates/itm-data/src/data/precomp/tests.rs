@@ -7,6 +7,10 @@ use crate::Pairs;
 use crate::data::Repeats;
 use crate::data::tests::{Folder, lines, npy, npy_of};
 
+fn load(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Dataset> {
+    load_precomp(dir, options).map(|loaded| loaded.dataset)
+}
+
 fn load_all(folder: &Folder) -> Result<Loaded> {
     load_precomp(folder.dir.path(), &LoadOptions::default())
 }
