@@ -18,7 +18,6 @@ mod bounds;
 mod captions;
 mod centred;
 mod check;
-mod check_layouts;
 mod check_report;
 #[cfg(feature = "images")]
 mod decode;
