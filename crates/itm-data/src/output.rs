@@ -161,18 +161,16 @@ fn is_named(_: &File, _: &Path) -> bool {
 }
 
 /// What may stand at the target of a [`NewFolder`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Existing {
     /// Nothing, or an empty folder. The words say what an error expects: `a new or empty folder`.
     Nothing(&'static str),
     /// A folder of only these files, which the new folder replaces.
     Only(&'static [&'static str]),
-    /// Any folder. The new files come into it and replace files of the same names.
-    Files,
 }
 
-/// A folder's contents until they are whole. They are written beside the target (with [`Existing::Files`] into it) in a folder
-/// whose name ends in `.tmp`, and get their names at once, in [`commit`](Self::commit).
+/// A folder's contents until they are whole. They are written beside the target in a folder whose name ends in `.tmp`, and get
+/// their names at once, in [`commit`](Self::commit).
 ///
 /// Another process that writes to the same target is refused. What a killed process left is removed by the next one.
 #[derive(Debug)]
@@ -200,10 +198,7 @@ impl NewFolder {
         refuse_link(target)?;
         let fits = !target.exists() || target.is_dir();
         Error::unless(fits, target.display(), "a folder", "a file")?;
-        let temporary = match existing {
-            Existing::Files => target.join("new.tmp"),
-            _ => target.with_added_extension("tmp"),
-        };
+        let temporary = target.with_added_extension("tmp");
         fs::create_dir_all(&temporary).map_err(Error::io(target))?;
         let names = entries(&temporary)?;
         let own = names.is_empty() || names.contains(&temporary.join(LOCK));
@@ -214,7 +209,7 @@ impl NewFolder {
         let folder = Self { target: target.into(), existing, temporary, lock: Some(lock) };
         folder.clear();
         folder.check()?;
-        if target.exists() && existing != Existing::Files {
+        if target.exists() {
             folder.set_aside()?; // a mounted folder cannot be renamed
             folder.put_back().map_err(Error::io(target))?;
         }
@@ -236,15 +231,11 @@ impl NewFolder {
     /// Makes the files durable and gives them their final names.
     ///
     /// # Errors
-    /// If the target holds what it may not, or a file cannot be made durable or renamed. The target is then as it was, except that
-    /// with [`Existing::Files`] files of the same names may be missing.
+    /// If the target holds what it may not, or a file cannot be made durable or renamed. The target is then as it was.
     pub fn commit(self) -> Result<()> {
         let (new, target) = (self.path(), &self.target);
         sync_all(&new)?;
         self.check()?;
-        if self.existing == Existing::Files {
-            return self.move_files(&entries(&new)?);
-        }
         if target.exists() {
             self.set_aside()?;
         }
@@ -255,27 +246,13 @@ impl NewFolder {
         sync_parent(target).map_err(Error::io(target))
     }
 
-    /// A reader may meet some of the old files or some of the new ones, but never both.
-    fn move_files(&self, files: &[PathBuf]) -> Result<()> {
-        let at = |file: &PathBuf| self.target.join(file.file_name().unwrap_or_default());
-        let named: Vec<_> = files.iter().map(|file| (file, at(file))).collect();
-        named.iter().try_for_each(|(_, to)| refuse(to))?;
-        for (_, to) in named.iter().filter(|(_, to)| to.exists()) {
-            fs::remove_file(to).map_err(Error::io(to))?;
-        }
-        for (from, to) in &named {
-            fs::rename(from, to).map_err(Error::io(to))?;
-        }
-        sync_folder(&self.target).map_err(Error::io(&self.target))
-    }
-
     /// Refuses a target that holds other files than it may.
     fn check(&self) -> Result<()> {
         let Self { target, existing, .. } = self;
         let found = if target.exists() { entries(target)? } else { vec![] };
         match existing {
-            Existing::Nothing(expected) if !found.is_empty() => {
-                Err(Error::invalid(target.display(), expected, "a folder with files"))
+            Existing::Nothing(expected) => {
+                Error::unless(found.is_empty(), target.display(), expected, "a folder with files")
             }
             Existing::Only(names) => {
                 let is_known = |path: &PathBuf| names.iter().any(|name| path.ends_with(name));
@@ -284,7 +261,6 @@ impl NewFolder {
                 let got = other.file_name().unwrap_or_default().display();
                 Err(Error::invalid(target.display(), expected, got))
             }
-            _ => Ok(()),
         }
     }
 

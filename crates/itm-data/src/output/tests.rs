@@ -147,26 +147,6 @@ fn only_a_folder_of_known_files_is_replaced() {
     assert!(temporary.join("mine").exists(), "a stranger's files stay");
 }
 
-#[test]
-fn files_come_together_into_a_folder_of_others() {
-    let root = tempfile::tempdir().unwrap();
-    let out = root.path().join("out");
-    fs::create_dir(&out).unwrap();
-    for name in ["train", "dev"] {
-        fs::write(out.join(name), "old").unwrap();
-    }
-    let folder = NewFolder::begin(&out, Existing::Files).unwrap();
-    fs::write(folder.path().join("train"), "new").unwrap();
-    drop(folder); // an error on the way
-    assert_eq!(fs::read_to_string(out.join("train")).unwrap(), "old");
-    let folder = NewFolder::begin(&out, Existing::Files).unwrap();
-    assert!(NewFolder::begin(&out, Existing::Files).is_err());
-    fs::write(folder.path().join("train"), "new").unwrap();
-    folder.commit().unwrap();
-    assert_eq!(names(&out), ["dev", "train"]);
-    assert_eq!(fs::read_to_string(out.join("train")).unwrap(), "new");
-}
-
 #[cfg(unix)]
 #[test]
 fn a_lock_does_not_follow_a_link() {
