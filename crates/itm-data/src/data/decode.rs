@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex};
 
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, RgbImage};
 
-use super::images::{ImageFormat, ImageInfo, LARGEST_IMAGE_FILE, check_sides, probe_bytes};
+use super::images::{ImageInfo, LARGEST_IMAGE_FILE, check_sides, probe_bytes};
 use crate::files;
 use crate::{Error, Result};
 
@@ -55,11 +55,7 @@ pub fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
 
 fn decoded(place: &str, bytes: &[u8]) -> Result<(RgbImage, ImageInfo)> {
     let info = probe_bytes(place, bytes)?;
-    let format = match info.format {
-        ImageFormat::Jpeg => image::ImageFormat::Jpeg,
-        ImageFormat::Png => image::ImageFormat::Png,
-        ImageFormat::WebP => image::ImageFormat::WebP,
-    };
+    let format = ImageFormat::from_mime_type(info.format.mime()).expect("a format of the library");
     let refused = |e| Error::invalid(place, "an image", e);
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = Limits::default();

@@ -5,7 +5,7 @@ use image::imageops::{crop_imm, flip_horizontal_in_place};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::operations::{Operation, Overflow, Sign};
+use super::operations::{Operation, Overflow};
 use super::resize::resize;
 use super::transform::Transform;
 
@@ -68,14 +68,14 @@ pub(crate) struct Crop {
 }
 
 /// The random choices for one picture.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Draw {
     /// The part that is taken.
     pub crop: Crop,
     /// Whether it is mirrored.
     pub flip: bool,
-    /// The operations that are applied, in order; at most two.
-    pub operations: Vec<(Operation, Sign)>,
+    /// The operations that are applied, in order, each with its sign; at most two.
+    pub operations: Vec<(Operation, f64)>,
 }
 
 impl Draw {
@@ -91,7 +91,7 @@ impl Draw {
         let mut operations = Vec::new();
         for _ in 0..OPERATIONS {
             let operation = Operation::ALL[rng.random_range(0..Operation::ALL.len())];
-            let sign = if rng.random_bool(0.5) { Sign::Plus } else { Sign::Minus };
+            let sign = if rng.random_bool(0.5) { 1.0 } else { -1.0 };
             if rng.random_bool(0.5) {
                 operations.push((operation, sign));
             }

@@ -4,7 +4,7 @@ use image::{RgbImage, imageops};
 use serde::Deserialize;
 
 use super::augment::{Crop, Draw};
-use super::operations::{Operation, Sign};
+use super::operations::Operation;
 use super::*;
 
 #[derive(Deserialize)]
@@ -87,8 +87,8 @@ fn operation(name: &str) -> Operation {
     *Operation::ALL.iter().find(|o| format!("{o:?}") == name).unwrap()
 }
 
-fn sign(name: &str) -> Sign {
-    if name == "Minus" { Sign::Minus } else { Sign::Plus }
+fn sign(name: &str) -> f64 {
+    if name == "Minus" { -1.0 } else { 1.0 }
 }
 
 /// The pixels in which two pictures differ, for the message of an assertion.
@@ -147,12 +147,12 @@ fn operations_equal_their_definitions() {
 fn wrapping_changes_two_operations_alone() {
     let from = Golden::read().operations[0].from.image();
     for op in Operation::ALL {
-        let [a, b] = [Overflow::Saturate, Overflow::Wrap].map(|o| op.apply(&from, Sign::Plus, o));
+        let [a, b] = [Overflow::Saturate, Overflow::Wrap].map(|o| op.apply(&from, 1.0, o));
         let wraps = matches!(op, Operation::AutoContrast | Operation::Sharpness);
         assert_eq!(a != b, wraps, "{op:?}");
     }
     // The second channel of the golden picture has no 0, so with wrap-around it becomes white.
-    let white = Operation::AutoContrast.apply(&from, Sign::Plus, Overflow::Wrap);
+    let white = Operation::AutoContrast.apply(&from, 1.0, Overflow::Wrap);
     assert!(white.pixels().all(|p| p.0[1] == 255) && white.pixels().any(|p| p.0[0] < 100));
 }
 

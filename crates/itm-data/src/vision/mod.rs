@@ -11,7 +11,6 @@
 mod augment;
 mod batch;
 mod folder;
-mod geometry;
 mod operations;
 mod prefetch;
 mod resize;
