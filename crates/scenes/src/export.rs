@@ -9,7 +9,7 @@ use half::f16;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::features::{Extractor, Regions};
+use super::features::{Regions, global};
 use super::{Scenes, ScenesSplit, WIDTH, words};
 use itm_core::data::npy_header;
 use itm_core::{Error, Result};
@@ -55,26 +55,23 @@ fn precomputed(split: &ScenesSplit, folder: &Path) -> Result<()> {
     let captions: String = split.captions.iter().map(|c| c.text.clone() + "\n").collect();
     write(path("ids.txt"), names)?;
     write(path("caps.txt"), captions)?;
-    let mut global = Npy::create(path("ims.npy"), "<f4", &[n, WIDTH])?;
+    let mut whole = Npy::create(path("ims.npy"), "<f4", &[n, WIDTH])?;
     let mut boxes = Npy::create(path("boxes.npy"), "<f4", &[n, Regions::COUNT, 4])?;
     let mut regions = Npy::create(path("regions.npy"), "<f2", &[n, Regions::COUNT, WIDTH])?;
-    let extractor = Extractor::default();
     // In blocks, so that memory does not grow with the split.
     for first in (0..n).step_by(256) {
         let block = first..n.min(first + 256);
-        let rows: Vec<_> = block
-            .into_par_iter()
-            .map(|i| (extractor.global(&split.image(i)), split.regions(&extractor, i)))
-            .collect();
+        let rows: Vec<_> =
+            block.into_par_iter().map(|i| (global(&split.image(i)), split.regions(i))).collect();
         for (row, of_image) in rows {
-            global.write(row.iter().flat_map(|v| v.to_le_bytes()))?;
+            whole.write(row.iter().flat_map(|v| v.to_le_bytes()))?;
             let edges = of_image.boxes.iter().flat_map(|b| [b.x1, b.y1, b.x2, b.y2]);
             boxes.write(edges.flat_map(f32::to_le_bytes))?;
             regions
                 .write(of_image.features.iter().flat_map(|&v| f16::from_f32(v).to_le_bytes()))?;
         }
     }
-    [global, boxes, regions].into_iter().try_for_each(Npy::finish)
+    [whole, boxes, regions].into_iter().try_for_each(Npy::finish)
 }
 
 fn karpathy(scenes: &Scenes) -> Value {
@@ -207,7 +204,7 @@ mod tests {
         assert_eq!(floats(&bytes)[48..52], [first.x1, first.y1, first.x2, first.y2]);
         let (shape, kind, bytes) = open("val_regions.npy");
         assert_eq!((shape, kind.as_str()), (vec![2, 12, WIDTH as u64], "'<f2'"));
-        let regions = world.val.regions(&Extractor::default(), 1).features;
+        let regions = world.val.regions(1).features;
         let last = f16::from_le_bytes([bytes[bytes.len() - 2], bytes[bytes.len() - 1]]);
         assert_eq!(last, f16::from_f32(regions[regions.len() - 1]));
         assert_eq!(open("train_ims.npy").0, [0, WIDTH as u64]);

@@ -1,5 +1,7 @@
 //! Pixels → global and region features. The descriptor is fixed: it learns nothing and reads only pixels.
 
+use std::sync::LazyLock;
+
 use image::RgbImage;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -21,7 +23,7 @@ const MAXIMUM: f32 = 0.5;
 /// Width of a global feature or a region feature.
 pub const WIDTH: usize = GRID * GRID * (COLOURS + ANGLES) + SECOND * 6;
 
-/// A fixed, seeded descriptor of an image or a part of it; every value is ≥ 0.
+/// The feature of a whole image, [`WIDTH`] values: a fixed, seeded descriptor, as of each region; every value is ≥ 0.
 ///
 /// | block        | values                                                                            | width |
 /// |--------------|-----------------------------------------------------------------------------------|-------|
@@ -30,15 +32,20 @@ pub const WIDTH: usize = GRID * GRID * (COLOURS + ANGLES) + SECOND * 6;
 /// | convolutions | two layers of random filters: mean and maximum over all, maxima of four quarters | 384   |
 ///
 /// The filters are drawn from a constant seed: every world, split and machine has the same filters.
-pub(crate) struct Extractor {
-    first: Vec<[f32; FIRST]>,   // [5 · 5 · 3] rows, one weight per filter
-    second: Vec<[f32; SECOND]>, // [3 · 3 · 16]
+pub(crate) fn global(image: &RgbImage) -> Vec<f32> {
+    maps(image).describe(&WHOLE)
 }
+
+/// The filters of the two layers, `[5 · 5 · 3]` and `[3 · 3 · 16]` rows with one weight per filter.
+static FILTERS: LazyLock<(Vec<[f32; FIRST]>, Vec<[f32; SECOND]>)> = LazyLock::new(|| {
+    let mut rng = ChaCha8Rng::seed_from_u64(0x5ce9e5);
+    (filters(&mut rng, 75), filters(&mut rng, 9 * FIRST))
+});
 
 /// The regions of one image.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Regions {
-    /// `COUNT` boxes: first the given boxes, then the fill of `Extractor::regions`.
+    /// `COUNT` boxes: first the given boxes, then the fill of [`regions`].
     pub boxes: Vec<Bounds>,
     /// `COUNT ·` [`WIDTH`] values, row-major.
     pub features: Vec<f32>,
@@ -58,46 +65,31 @@ impl Regions {
     }
 }
 
-impl Default for Extractor {
-    /// The extractor; there is only one.
-    fn default() -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(0x5ce9e5);
-        Self { first: filters(&mut rng, 75), second: filters(&mut rng, 9 * FIRST) }
-    }
+/// One region per box, then the whole picture, the centre and a 3 × 3 grid, up to `Regions::COUNT` regions.
+///
+/// # Panics
+/// If there are more boxes than regions.
+pub(crate) fn regions(image: &RgbImage, boxes: &[Bounds]) -> Regions {
+    assert!(boxes.len() <= Regions::COUNT, "{} boxes, {} regions", boxes.len(), Regions::COUNT);
+    let maps = maps(image);
+    let grid = (0..9).map(|i| {
+        let (x, y) = ((i % 3) as f32 / 3.0, (i / 3) as f32 / 3.0);
+        Bounds { x1: x, y1: y, x2: x + 1.0 / 3.0, y2: y + 1.0 / 3.0 }
+    });
+    let fill = [WHOLE, WHOLE.scaled(0.5)].into_iter().chain(grid).cycle();
+    let boxes: Vec<_> = boxes.iter().copied().chain(fill).take(Regions::COUNT).collect();
+    let features = boxes.iter().flat_map(|b| maps.describe(b)).collect();
+    Regions { boxes, features }
 }
 
-impl Extractor {
-    /// The feature of the whole image, [`WIDTH`] values.
-    pub(crate) fn global(&self, image: &RgbImage) -> Vec<f32> {
-        self.maps(image).describe(&WHOLE)
-    }
-
-    /// One region per box, then the whole picture, the centre and a 3 × 3 grid, up to `Regions::COUNT` regions.
-    ///
-    /// # Panics
-    /// If there are more boxes than regions.
-    pub(crate) fn regions(&self, image: &RgbImage, boxes: &[Bounds]) -> Regions {
-        assert!(boxes.len() <= Regions::COUNT, "{} boxes, {} regions", boxes.len(), Regions::COUNT);
-        let maps = self.maps(image);
-        let grid = (0..9).map(|i| {
-            let (x, y) = ((i % 3) as f32 / 3.0, (i / 3) as f32 / 3.0);
-            Bounds { x1: x, y1: y, x2: x + 1.0 / 3.0, y2: y + 1.0 / 3.0 }
-        });
-        let fill = [WHOLE, WHOLE.scaled(0.5)].into_iter().chain(grid).cycle();
-        let boxes: Vec<_> = boxes.iter().copied().chain(fill).take(Regions::COUNT).collect();
-        let features = boxes.iter().flat_map(|b| maps.describe(b)).collect();
-        Regions { boxes, features }
-    }
-
-    fn maps(&self, image: &RgbImage) -> Maps {
-        let side = image.width() as usize;
-        let (colours, light) = colours(image);
-        let input: Vec<_> = image.iter().map(|&v| v as f32 / 127.5 - 1.0).collect();
-        let (first, half) = convolve::<5, 2, FIRST>(&input, side, 3, &self.first);
-        let (pooled, quarter) = pool(&first, half);
-        let (second, _) = convolve::<3, 1, SECOND>(&pooled, quarter, FIRST, &self.second);
-        Maps { side, colours, edges: edges(&light, side), quarter, second }
-    }
+fn maps(image: &RgbImage) -> Maps {
+    let side = image.width() as usize;
+    let (colours, light) = colours(image);
+    let input: Vec<_> = image.iter().map(|&v| v as f32 / 127.5 - 1.0).collect();
+    let (first, half) = convolve::<5, 2, FIRST>(&input, side, 3, &FILTERS.0);
+    let (pooled, quarter) = pool(&first, half);
+    let (second, _) = convolve::<3, 1, SECOND>(&pooled, quarter, FIRST, &FILTERS.1);
+    Maps { side, colours, edges: edges(&light, side), quarter, second }
 }
 
 const WHOLE: Bounds = Bounds { x1: 0.0, y1: 0.0, x2: 1.0, y2: 1.0 };
@@ -309,7 +301,7 @@ mod tests {
     fn a_cell_tells_its_own_colour() {
         // Left half red, right half white.
         let halves = image(96, |x, _| if x < 48 { [255, 0, 0] } else { [255, 255, 255] });
-        let feature = Extractor::default().global(&halves);
+        let feature = global(&halves);
         assert_eq!(feature.len(), WIDTH);
         for cell in 0..GRID * GRID {
             let bins = &feature[cell * COLOURS..][..COLOURS];
@@ -356,19 +348,18 @@ mod tests {
 
     #[test]
     fn regions_see_only_their_box() {
-        let extractor = Extractor::default();
         let corner = Bounds { x1: 0.0, y1: 0.0, x2: 0.25, y2: 0.25 };
         let with_dot = |at: u32| {
             let red = move |x: u32, y: u32| x.abs_diff(at) < 5 && y.abs_diff(at) < 5;
             image(96, move |x, y| if red(x, y) { [255, 0, 0] } else { [200, 200, 200] })
         };
-        let of = |at| extractor.regions(&with_dot(at), &[corner]);
+        let of = |at| regions(&with_dot(at), &[corner]);
         let (inside, outside, far) = (of(12), of(70), of(80));
         assert_eq!(inside.boxes.len(), Regions::COUNT);
         assert_eq!(inside.features.len(), Regions::COUNT * WIDTH);
         assert_ne!(inside.features[..WIDTH], outside.features[..WIDTH]);
         assert_eq!(outside.features[..WIDTH], far.features[..WIDTH]);
         assert_eq!(inside.boxes[..2], [corner, WHOLE]);
-        assert_eq!(inside.features[WIDTH..2 * WIDTH], extractor.global(&with_dot(12))[..]);
+        assert_eq!(inside.features[WIDTH..2 * WIDTH], global(&with_dot(12))[..]);
     }
 }

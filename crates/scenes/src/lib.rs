@@ -183,7 +183,7 @@ impl Scenes {
 mod tests {
     use std::collections::HashSet;
 
-    use super::features::{Extractor, Regions};
+    use super::features::{Regions, global};
     use super::*;
 
     fn world(seed: u64, train: usize, test: usize) -> Scenes {
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!((features.rows(), features.dim), (12, WIDTH));
         assert_eq!(features, split.features(ImageFeature::Global));
         for i in 0..12 {
-            assert_eq!(features.row(i), Extractor::default().global(&split.image(i)));
+            assert_eq!(features.row(i), global(&split.image(i)));
             assert!((0..i).all(|j| features.row(i) != features.row(j)));
         }
     }
@@ -289,7 +289,7 @@ mod tests {
             assert_eq!(split.scenes, world(6, 0, 4).test.scenes);
             assert_eq!(split.image(2).dimensions(), (pixels, pixels));
             assert!(split.features(ImageFeature::Global).values.iter().all(|v| v.is_finite()));
-            let regions = split.regions(&Extractor::default(), 2);
+            let regions = split.regions(2);
             assert_eq!(regions.boxes[0], split.scenes[2].objects[0].bounds);
             assert_eq!(regions.features.len(), Regions::COUNT * WIDTH);
         }
@@ -301,7 +301,7 @@ mod tests {
         let split = world(6, 0, 3).test;
         let mean = split.features(ImageFeature::MeanOfRegions);
         assert_eq!((mean.rows(), mean.dim), (3, WIDTH));
-        let regions = split.regions(&Extractor::default(), 2).features;
+        let regions = split.regions(2).features;
         for (k, &mean) in mean.row(2).iter().enumerate() {
             let sum: f32 = (0..Regions::COUNT).map(|r| regions[r * WIDTH + k]).sum();
             assert!((mean - sum / Regions::COUNT as f32).abs() < 1e-5, "value {k}");
@@ -318,10 +318,10 @@ mod tests {
                 && !Relation::NextTo.holds(s, 0, 1)
         };
         let i = split.scenes.iter().position(apart).expect("two objects apart");
-        let before = split.regions(&Extractor::default(), i).features;
+        let before = split.regions(i).features;
         let other = &mut split.scenes[i].objects[1];
         other.colour = Colour::ALL[(other.colour as usize + 1) % 8];
-        let after = split.regions(&Extractor::default(), i).features;
+        let after = split.regions(i).features;
         let colours = 16 * 12;
         assert_eq!(before[..colours], after[..colours]);
         assert_ne!(before[WIDTH..][..colours], after[WIDTH..][..colours]);
@@ -341,8 +341,7 @@ mod tests {
         let beside = scenes.dataset_with_regions(ImageFeature::Global);
         assert_ne!(data.sha256, beside.sha256);
         assert_eq!(data.test.features, beside.test.features);
-        let (regions, one) =
-            (beside.test.regions.unwrap(), scenes.test.regions(&Extractor::default(), 3));
+        let (regions, one) = (beside.test.regions.unwrap(), scenes.test.regions(3));
         assert_eq!(regions.rows(&[3]).unwrap().values, one.features);
         assert_eq!(regions.boxes(3).unwrap(), one.boxes);
     }

@@ -5,7 +5,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::features::{Extractor, Regions, WIDTH};
+use super::features::{self, Regions, WIDTH};
 use super::world::Scene;
 use super::{CAPTIONS, ImageFeature, SceneCaption, caption, draw, layout, truth};
 use itm_core::data::{self, Features, SplitData};
@@ -95,10 +95,9 @@ impl ScenesSplit {
 
     /// One feature per image, of width [`WIDTH`].
     pub(crate) fn features(&self, feature: ImageFeature) -> Features {
-        let extractor = Extractor::default();
         let rows = (0..self.len()).into_par_iter().map(|i| match feature {
-            ImageFeature::Global => extractor.global(&self.image(i)),
-            ImageFeature::MeanOfRegions => self.regions(&extractor, i).mean(),
+            ImageFeature::Global => features::global(&self.image(i)),
+            ImageFeature::MeanOfRegions => self.regions(i).mean(),
         });
         Features { dim: WIDTH, values: rows.collect::<Vec<_>>().concat() }
     }
@@ -109,15 +108,14 @@ impl ScenesSplit {
     ///
     /// # Panics
     /// If there is no image `i`.
-    pub(crate) fn regions(&self, extractor: &Extractor, i: usize) -> Regions {
+    pub(crate) fn regions(&self, i: usize) -> Regions {
         let boxes: Vec<_> = self.scenes[i].objects.iter().map(|o| o.bounds).collect();
-        extractor.regions(&self.image(i), &boxes)
+        features::regions(&self.image(i), &boxes)
     }
 
     /// The regions of every image, with their boxes.
     pub(crate) fn region_features(&self) -> data::Regions {
-        let extractor = Extractor::default();
-        let of_image = (0..self.len()).into_par_iter().map(|i| self.regions(&extractor, i));
+        let of_image = (0..self.len()).into_par_iter().map(|i| self.regions(i));
         let all: Vec<_> = of_image.collect();
         let boxes = all.iter().flat_map(|of| &of.boxes).copied().collect();
         let values = all.into_iter().flat_map(|of| of.features).collect();
