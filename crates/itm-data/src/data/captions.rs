@@ -13,7 +13,7 @@ pub enum CaptionRule {
 
 /// What a [`CaptionRule`] left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Dropped {
+pub(crate) struct Dropped {
     /// Captions that were dropped.
     pub captions: usize,
     /// Images that lost captions.

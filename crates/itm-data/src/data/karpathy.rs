@@ -35,7 +35,7 @@ impl fmt::Display for Split {
 
 /// A `dataset_*.json` in Karpathy's layout, in file order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Karpathy {
+pub(crate) struct Karpathy {
     /// The field `dataset`: `flickr8k`, `flickr30k`, `coco`.
     pub dataset: String,
     /// The images of all splits.
@@ -46,7 +46,7 @@ pub struct Karpathy {
 
 /// One image with its captions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KarpathyImage {
+pub(crate) struct KarpathyImage {
     /// File name.
     pub filename: String,
     /// Folder below the folder of the JSON, if the JSON names one (`val2014` in COCO).

@@ -5,8 +5,7 @@
 //! | a folder with precomputed features, as [`Dataset`] | [`load_precomp`] |
 //! | a folder with pictures and captions, as [`Dataset`] without features | [`load_pictures`] |
 //! | region features of either, read from the file when a batch needs them | [`Regions`], by [`RegionSource`] |
-//! | images, captions and splits in Karpathy's JSON | [`Karpathy`] |
-//! | annotation files of the FNE program | [`load_pictures`] finds them |
+//! | Karpathy's JSON, annotation files of the FNE program | [`load_pictures`] finds them |
 //! | ECCV Caption, CxC, plausible matches for a test split | [`Judgements`] |
 //! | one `.npy` file | [`Npy`] |
 //! | word vectors | [`WordVectors`] |
@@ -47,7 +46,8 @@ mod vectors;
 
 pub use crate::files::{FileHash, Manifest, contents, excerpt, sha256_hex};
 pub use bounds::Bounds;
-pub use captions::{CaptionRule, Dropped, numbered};
+pub(crate) use captions::Dropped;
+pub use captions::{CaptionRule, numbered};
 pub use centred::{CentredRoots, unit};
 pub use check::check;
 pub use check_report::CheckReport;
@@ -61,7 +61,8 @@ pub use images::{
 };
 pub use json::ByName;
 pub use judgements::Judgements;
-pub use karpathy::{Karpathy, KarpathyImage, Split};
+pub use karpathy::Split;
+pub(crate) use karpathy::{Karpathy, KarpathyImage};
 pub use npy::{FileBytes, Npy};
 pub use npy_header::{Dtype, npy_header};
 pub use originals::caption_table;
