@@ -84,25 +84,14 @@ impl CaptionsByFile {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CaptionFormat {
     Token,
-    Comma,
-    Bars,
+    /// With its head.
+    Table(&'static str),
     Coco,
 }
 
-impl CaptionFormat {
-    /// The head of a table.
-    fn head(self) -> &'static str {
-        match self {
-            Self::Comma => "image,caption",
-            Self::Bars => "image_name| comment_number| comment",
-            Self::Token | Self::Coco => "",
-        }
-    }
-
-    fn delimiter(self) -> &'static str {
-        if self == Self::Bars { "|" } else { "," }
-    }
-}
+/// The heads of tables.
+const COMMAS: &str = "image,caption";
+const BARS: &str = "image_name| comment_number| comment";
 
 /// The files of a folder that hold captions.
 fn caption_files(dir: &Path) -> Result<Vec<(PathBuf, CaptionFormat)>> {
@@ -114,8 +103,8 @@ fn caption_files(dir: &Path) -> Result<Vec<(PathBuf, CaptionFormat)>> {
         let form = match name.as_str() {
             _ if name.contains("lemma") => continue, // Flickr8k also comes with lemmas
             _ if name.ends_with(".token") || name.ends_with("token.txt") => CaptionFormat::Token,
-            "captions.txt" | "captions.csv" => CaptionFormat::Comma,
-            "results.csv" => CaptionFormat::Bars,
+            "captions.txt" | "captions.csv" => CaptionFormat::Table(COMMAS),
+            "results.csv" => CaptionFormat::Table(BARS),
             _ if name.starts_with("captions_") && name.ends_with(".json") => CaptionFormat::Coco,
             _ => continue,
         };
@@ -150,11 +139,9 @@ pub(crate) fn read(
         let bytes = manifest.read(dir, path)?;
         match form {
             CaptionFormat::Token => token(&mut captions, path, &bytes),
-            CaptionFormat::Comma | CaptionFormat::Bars => {
-                table(path, &bytes, *form, |place, name, caption| {
-                    captions.add(place, name, caption).map(drop)
-                })
-            }
+            CaptionFormat::Table(head) => table(path, &bytes, head, |place, name, caption| {
+                captions.add(place, name, caption).map(drop)
+            }),
             CaptionFormat::Coco => coco(&mut captions, path, &bytes),
         }?;
     }
@@ -283,12 +270,10 @@ pub fn caption_table(path: &Path) -> Result<Option<Vec<(usize, String, String)>>
     let mut head = String::new();
     let first = BufReader::new(files::open(path)?).take(LONGEST_HEAD).read_line(&mut head);
     let bare = |text: &str| text.replace([' ', '\u{feff}', '\r', '\n'], "");
-    let is_of = |form: &CaptionFormat| first.is_ok() && bare(&head) == bare(form.head());
-    let Some(form) = [CaptionFormat::Comma, CaptionFormat::Bars].into_iter().find(is_of) else {
-        return Ok(None);
-    };
+    let is_known = |known: &&str| first.is_ok() && bare(&head) == bare(known);
+    let Some(known) = [COMMAS, BARS].into_iter().find(is_known) else { return Ok(None) };
     let (mut names, mut captions) = (vec![], CaptionsByFile::default());
-    table(path, &files::read(path, LARGEST_TEXT)?, form, |place, name, caption| {
+    table(path, &files::read(path, LARGEST_TEXT)?, known, |place, name, caption| {
         names.push(name.to_owned());
         captions.add(place, name, caption).map(drop)
     })?;
@@ -307,20 +292,21 @@ pub fn caption_table(path: &Path) -> Result<Option<Vec<(usize, String, String)>>
 fn table(
     path: &Path,
     bytes: &[u8],
-    form: CaptionFormat,
+    head: &str,
     mut show: impl FnMut(&str, &str, Caption) -> Result<()>,
 ) -> Result<()> {
     let place = path.display().to_string();
     let text = files::utf8(&place, bytes)?;
     let mut reader = csv::ReaderBuilder::new();
-    let quoting = form == CaptionFormat::Comma; // a caption between bars may begin with a quote
-    let reader = reader.delimiter(form.delimiter().as_bytes()[0]).quoting(quoting);
+    let bars = head == BARS;
+    let delimiter = if bars { '|' } else { ',' };
+    let reader = reader.delimiter(delimiter as u8).quoting(!bars); // a caption between bars may begin with a quote
     let mut reader = reader.trim(csv::Trim::All).flexible(true).from_reader(text.as_bytes());
     let broken = |e: csv::Error| Error::invalid(&place, "a table", e);
     let found = reader.headers().map_err(broken)?;
-    let same = found.iter().eq(form.head().split(form.delimiter()).map(str::trim));
+    let same = found.iter().eq(head.split(delimiter).map(str::trim));
     let got = excerpt(text.lines().next().unwrap_or_default());
-    Error::unless(same, format_args!("{place} line 1"), form.head(), got)?;
+    Error::unless(same, format_args!("{place} line 1"), head, got)?;
     let mut seen = HashSet::new();
     for row in reader.records() {
         let row = row.map_err(broken)?;
@@ -329,7 +315,7 @@ fn table(
         let fields: Vec<&str> = row.iter().collect();
         let words = |text: &str| text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let mut number = None;
-        if let (CaptionFormat::Bars, [name, numbered, ..]) = (form, &fields[..]) {
+        if let (true, [name, numbered, ..]) = (bars, &fields[..]) {
             number = numbered[..numbered.len() - words(numbered)].parse().ok();
             number.map_or(Ok(()), |number| once(&mut seen, &place, (name, number)))?;
         }
@@ -337,16 +323,14 @@ fn table(
             let lines: Vec<_> = text.lines().map(str::trim).collect();
             show(&place, name, Caption { number, line, text: lines.join(" ") })
         };
-        match (form, &fields[..]) {
-            (CaptionFormat::Comma, [name, caption]) | (CaptionFormat::Bars, [name, _, caption]) => {
-                show(name, caption)?;
-            }
-            (CaptionFormat::Bars, [name, both]) if words(both) < both.len() => {
+        match (bars, &fields[..]) {
+            (false, [name, caption]) | (true, [name, _, caption]) => show(name, caption)?,
+            (true, [name, both]) if words(both) < both.len() => {
                 show(name, both[both.len() - words(both)..].trim())?;
             }
             _ => {
-                let hint = if quoting { " (a caption with a comma in quotes)" } else { "" };
-                let expected = format!("{}{hint}", form.head());
+                let hint = if bars { "" } else { " (a caption with a comma in quotes)" };
+                let expected = format!("{head}{hint}");
                 return Err(Error::invalid(place, expected, format!("{} fields", fields.len())));
             }
         }
