@@ -72,25 +72,19 @@ pub(super) enum Detail {
     Brief, // one of several objects
 }
 
-/// The probability of each attribute in a phrase. A phrase without the kind always has the colour.
-pub(super) struct Said {
-    pub(super) thing: f64, // "thing" instead of the kind
-    pub(super) colour: f64,
-    pub(super) size: f64,
-    pub(super) pattern: f64,
-}
-
-pub(super) fn said(object: &Object, detail: Detail) -> Said {
+/// The probabilities that a phrase says "thing" instead of the kind, and that it says colour, size and pattern. A phrase without
+/// the kind always has the colour.
+pub(super) fn said(object: &Object, detail: Detail) -> [f64; 4] {
     let more = if detail == Detail::Full { 1.0 } else { 0.55 };
     let pattern = more * if object.pattern == Pattern::Plain { 0.12 } else { 0.6 };
-    Said { thing: 0.05, colour: 0.85 * more, size: 0.4 * more, pattern }
+    [0.05, 0.85 * more, 0.4 * more, pattern]
 }
 
 fn phrase(rng: &mut impl RngExt, object: &Object, detail: Detail) -> Phrase {
-    let said = said(object, detail);
-    let kind = !rng.random_bool(said.thing);
-    let colour = !kind || rng.random_bool(said.colour);
-    let [size, pattern] = [said.size, said.pattern].map(|p| rng.random_bool(p));
+    let [thing, colour, size, pattern] = said(object, detail);
+    let kind = !rng.random_bool(thing);
+    let colour = !kind || rng.random_bool(colour);
+    let [size, pattern] = [size, pattern].map(|p| rng.random_bool(p));
     Phrase::of(object, [kind, colour, size, pattern])
 }
 

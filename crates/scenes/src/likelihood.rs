@@ -79,13 +79,12 @@ fn phrase(phrase: &Phrase, object: &Object, detail: Detail) -> f64 {
     if !phrase.fits(object) {
         return 0.0;
     }
-    let odds = said(object, detail);
+    let [thing, colour, size, pattern] = said(object, detail);
     let named = phrase.kind.is_some();
-    let colour = if named { odds.colour } else { 1.0 };
-    either(named, 1.0 - odds.thing)
-        * either(phrase.colour.is_some(), colour)
-        * either(phrase.size.is_some(), odds.size)
-        * either(phrase.pattern.is_some(), odds.pattern)
+    either(named, 1.0 - thing)
+        * either(phrase.colour.is_some(), if named { colour } else { 1.0 })
+        * either(phrase.size.is_some(), size)
+        * either(phrase.pattern.is_some(), pattern)
 }
 
 fn either(happens: bool, p: f64) -> f64 {
