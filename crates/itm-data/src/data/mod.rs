@@ -37,7 +37,6 @@ mod pictures;
 mod precomp;
 mod precomp_split;
 mod region_files;
-mod region_transform;
 mod regions;
 mod repeats;
 #[cfg(test)]
@@ -48,7 +47,7 @@ pub use crate::files::{FileHash, Manifest, contents, excerpt, sha256_hex};
 pub use bounds::Bounds;
 pub(crate) use captions::Dropped;
 pub use captions::{CaptionRule, numbered};
-pub use centred::{CentredRoots, unit};
+pub use centred::{CentredRoots, RegionTransform, unit};
 pub use check::check;
 pub use check_report::CheckReport;
 #[cfg(feature = "images")]
@@ -69,7 +68,6 @@ pub use originals::caption_table;
 pub use pictures::load_pictures;
 pub use precomp::{LoadOptions, Loaded, TestSet, load_precomp};
 pub use region_files::RegionSource;
-pub use region_transform::RegionTransform;
 pub use regions::{RegionRows, Regions};
 pub use repeats::Repeats;
 pub use vectors::WordVectors;

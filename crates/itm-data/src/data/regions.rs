@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::region_transform::CentredTransform;
+use super::centred::CentredTransform;
 use super::{Bounds, Npy};
 use crate::{Error, Result};
 
