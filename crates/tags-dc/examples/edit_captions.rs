@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use itm_core::{Error, Result};
-use tags_dc::edits::{Captions, Counts, Edits, NounTable, Quota, Rules, read_captions, write_all};
+use tags_dc::edits::{Captions, Counts, Edits, NounTable, Quota, Rules, negatives, read_captions};
 use tags_dc::phrases::{Sentence, parse};
-use tags_dc::record;
+use tags_dc::record::{self, Kind};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -44,8 +44,9 @@ pub(crate) fn run(args: &[String]) -> Result<Counts> {
     let training: Vec<Vec<Sentence>> =
         read_captions(Path::new(training))?.iter().map(parsed).collect();
     let edits = Edits { nouns: NounTable::fit(&training), rules: Rules::Fitting };
-    record::save(Path::new(out), |writer| {
-        let wanted = Quota { per_caption: per_caption as usize, ..Quota::one(seed) };
-        write_all(&captions, &edits, &wanted, writer)
-    })
+    let kinds = Kind::RULES.to_vec();
+    let wanted = Quota { seed, per_caption: per_caption as usize, kinds };
+    let (records, counts) = negatives(&captions, &edits, &wanted);
+    record::save(Path::new(out), &records)?;
+    Ok(counts)
 }

@@ -11,7 +11,7 @@ use std::io::Write;
 
 use tags_dc::edits::exchanged;
 use tags_dc::phrases::{Duplicates, Sentence, parse};
-use tags_dc::record::{Kind, Record, Writer};
+use tags_dc::record::{self, Kind, Record};
 use tags_dc::{
     CaptionWords, Choice, Filter, Generator, MaskBy, Masker, Masking, Negative, Refill, Result,
     Scores, Streams, Tailor,
@@ -153,7 +153,7 @@ pub(crate) fn write(out: &mut impl Write) -> Result<()> {
         kept: 3,
     };
     let (streams, mut number) = (Streams { seed: SEED, round: 0 }, 0);
-    let mut writer = Writer::new(out, "the negatives");
+    let mut lines = vec![];
     for (image, (sentences, here)) in images.iter().zip(&tokens).enumerate() {
         let mut model = Counts::new(vocabulary.tokens(), &all, here);
         let told = CaptionWords::of(here.iter().map(Vec::as_slice));
@@ -162,13 +162,12 @@ pub(crate) fn write(out: &mut impl Write) -> Result<()> {
             let best = tailor.negatives(own, &lists, &told, &mut model, streams, number)?;
             for negative in &best {
                 let id = format!("{image}#{k}");
-                let line = record(id, caption, own, negative, &vocabulary);
-                line.iter().try_for_each(|line| writer.write(line))?;
+                lines.extend(record(id, caption, own, negative, &vocabulary));
             }
             number += 1;
         }
     }
-    Ok(())
+    record::write(&lines, out, "the negatives")
 }
 
 fn main() {

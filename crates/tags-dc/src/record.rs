@@ -1,8 +1,7 @@
 //! Negatives on disk: one JSON object per line, usable by any method.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 
 use itm_core::files::open;
 use itm_core::{Error, Result, output};
@@ -59,33 +58,25 @@ pub struct Record {
     pub score: Option<f32>,
 }
 
-/// Writes records, one per line.
-#[derive(Debug)]
-pub struct Writer<W> {
-    out: W,
-    path: PathBuf,
-}
-
-impl<W: Write> Writer<W> {
-    /// A writer to `out`. Errors give `path` as the place.
-    pub fn new(out: W, path: impl Into<PathBuf>) -> Self {
-        Self { out, path: path.into() }
-    }
-
-    /// # Errors
-    /// If the line cannot be written, the score is not finite, or [`read`] would refuse the record.
-    pub fn write(&mut self, record: &Record) -> Result<()> {
-        let place = format!("{}, caption {}", self.path.display(), record.caption);
+/// Writes records, one per line. Errors give `path` as the place.
+///
+/// # Errors
+/// If a line cannot be written, a score is not finite, or [`read`] would refuse a record.
+pub fn write(records: &[Record], out: &mut impl Write, path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    for record in records {
+        let place = format!("{}, caption {}", path.display(), record.caption);
         Error::unless_finite(record.score.as_slice(), |_| place.clone(), "a finite score")?;
         check(record, &place)?;
         let line = serde_json::to_string(record).expect("words and numbers") + "\n";
         let got = format_args!("{} bytes", line.len());
         Error::unless(line.len() <= LONGEST, place, "a line of at most 1 MiB", got)?;
-        self.out.write_all(line.as_bytes()).map_err(Error::io(&self.path))
+        out.write_all(line.as_bytes()).map_err(Error::io(path))?;
     }
+    Ok(())
 }
 
-/// Writes a file whole or not at all: `fill` writes to a temporary file in the same folder, which is then renamed to `path`.
+/// Writes a file whole or not at all: a temporary file in the same folder is renamed to `path`.
 ///
 /// ```
 /// use tags_dc::record::{self, Kind, Record};
@@ -102,18 +93,15 @@ impl<W: Write> Writer<W> {
 /// };
 /// let folder = tempfile::tempdir().expect("a folder");
 /// let path = folder.path().join("negatives.jsonl");
-/// record::save(&path, |writer| writer.write(&negative))?;
+/// record::save(&path, std::slice::from_ref(&negative))?;
 /// assert_eq!(record::read(&path)?, [negative]);
 /// # Ok::<(), itm_core::Error>(())
 /// ```
 ///
 /// # Errors
-/// If a file cannot be written, and the errors of `fill`; the temporary file is removed.
-pub fn save<T>(
-    path: &Path,
-    fill: impl FnOnce(&mut Writer<&mut BufWriter<File>>) -> Result<T>,
-) -> Result<T> {
-    output::write(path, |file| fill(&mut Writer::new(file, path)))
+/// As [`write()`]; the temporary file is removed.
+pub fn save(path: &Path, records: &[Record]) -> Result<()> {
+    output::write(path, |file| write(records, file, path))
 }
 
 /// All records of a file. Empty lines are skipped.

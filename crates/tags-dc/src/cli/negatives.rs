@@ -23,7 +23,7 @@ pub use self::refills::{ModelSplit, Refills, RunNegatives, TrainedModel};
 use self::captions::CaptionSet;
 use self::truth::Verdicts;
 use crate::benchmark::{Contrast, sugarcrepe};
-use crate::edits::{Captions, Counts, Edits, NounTable, Quota, Rules, each};
+use crate::edits::{Captions, Counts, Edits, NounTable, Quota, Rules, negatives};
 use crate::phrases::parse;
 use crate::record::{self, Kind, Record};
 use crate::words::distinct;
@@ -116,7 +116,7 @@ impl Negatives {
         let edits = Edits { nouns: NounTable::fit(&training), rules: self.rules };
         let (seed, per_caption) = (self.seed, self.per_caption);
         let wanted = Quota { seed, per_caption, kinds: distinct(self.kinds.clone()) };
-        let (records, counts) = each(&set.captions, &edits, &wanted);
+        let (records, counts) = negatives(&set.captions, &edits, &wanted);
         let maker = Maker::Rules(name(self.rules));
         self.write(written, &set, (&records, &counts), (maker, &wanted.kinds, command), out)
     }
@@ -171,8 +171,7 @@ impl Negatives {
         };
         let (folder, new) = (written.target().to_owned(), written.path());
         write_benchmark(&new, set, records)?;
-        let lines = new.join("negatives.jsonl");
-        record::save(&lines, |writer| records.iter().try_for_each(|record| writer.write(record)))?;
+        record::save(&new.join("negatives.jsonl"), records)?;
         let json = serde_json::to_string_pretty(&summary).expect("names and numbers") + "\n";
         let html = page::page(&summary, set, records, self.shown);
         write_bytes(&new.join("negatives.json"), json.as_bytes())?;

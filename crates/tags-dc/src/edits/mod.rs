@@ -16,10 +16,10 @@ mod family;
 mod nouns;
 mod numerals;
 mod order;
+mod quota;
 mod read;
 mod relations;
 mod shares;
-mod write;
 
 use std::collections::HashSet;
 
@@ -31,10 +31,9 @@ use crate::record::{Kind, Record};
 
 pub use change::exchanged;
 pub use nouns::NounTable;
+pub use quota::{Counts, Quota, negatives};
 pub use read::{Captions, read_captions};
 pub use shares::{CaptionEdit, EditCounts, EditShares};
-pub(crate) use write::each;
-pub use write::{Counts, Quota, write_all};
 
 /// How closely the rules follow VSE-C.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -156,7 +155,7 @@ impl Edits {
 
 /// Draws one variant and returns its place: first a kind, uniformly among the kinds with a variant, then one of its variants, uniformly.
 /// `None` if there is no variant.
-pub fn choose(edits: &[Edit], rng: &mut impl RngExt) -> Option<usize> {
+fn choose(edits: &[Edit], rng: &mut impl RngExt) -> Option<usize> {
     let of = |kind| -> Vec<usize> { (0..edits.len()).filter(|&k| edits[k].kind == kind).collect() };
     let kinds: Vec<Vec<usize>> =
         Kind::RULES.into_iter().map(of).filter(|places| !places.is_empty()).collect();

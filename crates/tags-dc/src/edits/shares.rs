@@ -12,7 +12,7 @@ use itm_core::data::SplitData;
 use itm_core::significance::Share;
 use serde::{Deserialize, Serialize};
 
-use super::{Captions, Edits, NounTable, Quota, Rules, each};
+use super::{Captions, Edits, NounTable, Quota, Rules, negatives};
 use crate::fluency::{Fluency, Trigrams};
 use crate::phrases::{Sentence, parse};
 use crate::record::Kind;
@@ -51,7 +51,7 @@ impl CaptionEdit {
         let mut all = vec![];
         let mut of = |kinds: Vec<Kind>, kind: Option<&'static str>| {
             let wanted = Quota { seed: SEED, per_caption: 1, kinds };
-            for record in each(&images, &edits, &wanted).0 {
+            for record in negatives(&images, &edits, &wanted).0 {
                 let (image, number) = record.caption.split_once('#').expect("as ids are made");
                 let [image, number] = [image, number].map(|n| n.parse().expect("a number"));
                 all.push(Self { text: texts(image)[number], kind, sentence: record.text });

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::phrases::{Chunk, Sentence, Tag, Word, parse};
-use crate::record::Writer;
+use crate::record::write;
 use crate::{Purpose, Streams};
 
 /// A sentence of tagged words: `a/D man/N with/P a/D dog/N ./.`. A word without a tag is a noun. A full stop has no blank before it.
@@ -81,13 +81,9 @@ fn parsed() -> Vec<Vec<Sentence>> {
 fn written(rules: Rules, seed: u64, images: &[Captions]) -> (String, Counts) {
     let mut bytes = Vec::new();
     let edits = Edits { nouns: NounTable::fit(&parsed()), rules };
-    let counts = write_all(
-        images,
-        &edits,
-        &Quota { per_caption: 3, ..Quota::one(seed) },
-        &mut Writer::new(&mut bytes, "t"),
-    )
-    .unwrap();
+    let wanted = Quota { seed, per_caption: 3, kinds: Kind::RULES.to_vec() };
+    let (records, counts) = negatives(images, &edits, &wanted);
+    write(&records, &mut bytes, "t").unwrap();
     (String::from_utf8(bytes).unwrap(), counts)
 }
 
@@ -122,8 +118,8 @@ fn one_seed_gives_one_file_and_another_seed_another() {
 fn texts_are_distinct_and_long_ones_have_none() {
     let image = Captions { id: "i".into(), texts: vec!["Dogs chase cats.".into()] };
     for seed in 0..20 {
-        let all = Quota { per_caption: 9, ..Quota::one(seed) };
-        let (records, _) = each(std::slice::from_ref(&image), &Edits::default(), &all);
+        let all = Quota { seed, per_caption: 9, kinds: Kind::RULES.to_vec() };
+        let (records, _) = negatives(std::slice::from_ref(&image), &Edits::default(), &all);
         let texts: HashSet<_> = records.iter().map(|record| &record.text).collect();
         assert!(!records.is_empty() && texts.len() == records.len(), "{records:?}");
     }

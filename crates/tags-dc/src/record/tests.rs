@@ -29,7 +29,7 @@ fn what_was_written_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("n.jsonl");
     let records = [negative(None), negative(Some(0.1)), negative(Some(-3.0e-30))];
-    save(&path, |writer| records.iter().try_for_each(|record| writer.write(record))).unwrap();
+    save(&path, &records).unwrap();
     assert_eq!(read(&path).unwrap(), records);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
 }
@@ -84,7 +84,7 @@ fn what_would_not_be_read_is_not_written() {
         (Record { text: "x".repeat(1 << 20), ..negative(None) }, "at most 1 MiB"),
     ];
     for (record, said) in bad {
-        let error = Writer::new(vec![], "n").write(&record).unwrap_err().to_string();
+        let error = write(&[record], &mut vec![], "n").unwrap_err().to_string();
         assert!(
             error.starts_with("n, caption a.jpg#3: expected") && error.contains(said),
             "{error}"
@@ -96,11 +96,8 @@ fn what_would_not_be_read_is_not_written() {
 fn an_interrupted_file_keeps_the_old_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("n.jsonl");
-    save(&path, |writer| writer.write(&negative(None))).unwrap();
-    let error = save(&path, |writer| {
-        writer.write(&negative(Some(1.0)))?;
-        writer.write(&negative(Some(f32::NAN)))
-    });
+    save(&path, &[negative(None)]).unwrap();
+    let error = save(&path, &[negative(Some(1.0)), negative(Some(f32::NAN))]);
     let wanted = "n.jsonl, caption a.jpg#3: expected a finite score, got NaN";
     assert!(error.unwrap_err().to_string().ends_with(wanted));
     assert_eq!(read(&path).unwrap(), [negative(None)]);

@@ -1,15 +1,12 @@
 //! Negatives of a whole set of captions, as records.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-
-use itm_core::Result;
 
 use super::read::Captions;
 use super::{CaptionLemmas, Edits, choose};
 use crate::phrases::{Sentence, parse};
 use crate::random::{Purpose, Streams};
-use crate::record::{Kind, Record, Writer};
+use crate::record::{Kind, Record};
 
 /// Counts of captions and records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,18 +30,11 @@ pub struct Quota {
     pub kinds: Vec<Kind>,
 }
 
-impl Quota {
-    /// One negative of any kind.
-    pub fn one(seed: u64) -> Self {
-        Self { seed, per_caption: 1, kinds: Kind::RULES.to_vec() }
-    }
-}
-
 /// The negatives of each caption, caption after caption.
 ///
 /// First a kind is drawn uniformly among the kinds with a variant left, then one of its variants. Each caption has its own random stream,
 /// which depends on the caption's number in the whole set.
-pub(crate) fn each(images: &[Captions], edits: &Edits, wanted: &Quota) -> (Vec<Record>, Counts) {
+pub fn negatives(images: &[Captions], edits: &Edits, wanted: &Quota) -> (Vec<Record>, Counts) {
     let (mut records, mut counts) = (vec![], Counts::default());
     for image in images {
         let sentences: Vec<Sentence> = image.texts.iter().map(|text| parse(text)).collect();
@@ -66,19 +56,4 @@ pub(crate) fn each(images: &[Captions], edits: &Edits, wanted: &Quota) -> (Vec<R
         }
     }
     (records, counts)
-}
-
-/// Writes the records of all edits.
-///
-/// # Errors
-/// The errors of the writer.
-pub fn write_all(
-    images: &[Captions],
-    edits: &Edits,
-    wanted: &Quota,
-    out: &mut Writer<impl Write>,
-) -> Result<Counts> {
-    let (records, counts) = each(images, edits, wanted);
-    records.iter().try_for_each(|record| out.write(record))?;
-    Ok(counts)
 }
