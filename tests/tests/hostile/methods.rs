@@ -21,7 +21,7 @@ use naaf::{
     WordPool, effects, ln_alpha_star, lower_bound, mine, optimal, word_scores,
 };
 use tags_dc::losses::{correction, cross_entropy, discrimination, hinges, masked_words};
-use tags_dc::model::{At, RegionBatch, Uniter, UniterShape, box_numbers_of_pixels};
+use tags_dc::model::{At, RegionBatch, Uniter, UniterShape};
 use tags_dc::{
     CaptionWords, CorrectionTargets, Filter, MaskBy, Masker, Masking, Purpose, Refill, Repeat,
     Streams, accuracy, draw_images, draw_texts, hardest, label_probabilities, stayed, top,
@@ -397,8 +397,6 @@ fn masks_refills_and_models_of_tags_dc() {
         "features of regions: expected too many × 2 values, at": RegionBatch::new(2, vec![HUGE, HUGE], vec![], vec![]),
         "features of regions: expected 2 × 9223372036854775808": RegionBatch::new(HUGE, vec![2], vec![], vec![0.5; 14]),
         "image 0, region 0, features: expected finite values,": RegionBatch::new(1, vec![1], vec![f32::NAN], vec![0.5; 7]),
-        "picture: expected a width and a height, got 0 × 1": box_numbers_of_pixels([0.0, 0.0, 1.0, 1.0], [0.0, 1.0]),
-        "box: expected x1, y1, x2, y2 in a picture of 1 × 1": box_numbers_of_pixels([f32::NAN; 4], [1.0, 1.0]),
         "initializer_range: expected a number above 0, got NaN": UniterShape { initializer_range: NAN, ..shape() }.check(),
         "vocabulary, positions, width, layers, heads, mlp,": UniterShape { features: 0, ..shape() }.check(),
         "vocabulary, positions, width, layers, heads, mlp,": tags_dc::train::TagsDc::new(&tags_dc::config::TagsDcConfig::tags_dc(tags_dc::Preset::Default), 0, 9, 1, &device()),

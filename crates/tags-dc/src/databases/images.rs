@@ -229,7 +229,8 @@ impl ImageDatabase {
             Error::unless(k == 0 || image.width == width, place, expected, image.width)?;
             width = image.width;
             counts.push(image.rows());
-            boxes.extend(image.boxes.iter().flat_map(|&six| crate::model::box_numbers_of_six(six)));
+            let seven = |&[x1, y1, x2, y2, w, h]: &[f32; BOX]| [x1, y1, x2, y2, w, h, w * h];
+            boxes.extend(image.boxes.iter().flat_map(seven));
             features.extend(image.features);
         }
         crate::model::RegionBatch::new(width, counts, features, boxes)

@@ -14,7 +14,6 @@
 //! | published files | [`Uniter::open`], [`Uniter::save`] |
 
 mod beside;
-mod boxes;
 mod files;
 mod heads;
 mod init;
@@ -35,10 +34,9 @@ use itm_core::encoders::{Bert, TokenBatch};
 use itm_kernels::{Linear, Noise, Precision, embedding, random};
 
 pub use beside::Beside;
-pub use boxes::{box_numbers, box_numbers_of_pixels, box_numbers_of_six};
 pub use heads::{At, WordHead};
 pub use prior::Prior;
-pub use regions::{EmbeddedRegions, RegionBatch, RegionEmbedding};
+pub use regions::{EmbeddedRegions, RegionBatch, RegionEmbedding, box_numbers};
 pub use scores::UniterScores;
 pub use shape::UniterShape;
 

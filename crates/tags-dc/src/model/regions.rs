@@ -2,12 +2,13 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::data::Regions;
+use itm_core::data::{Bounds, Regions};
 use itm_core::encoders::BertShape;
 use itm_core::{Error, Result};
 use itm_kernels::{LayerNorm, Linear};
 
-use super::boxes::{BOX_NUMBERS, box_numbers};
+/// How many numbers describe a box.
+const BOX_NUMBERS: usize = 7;
 
 /// Regions of some images, one after another without padding. The batch holds no tensor, so any thread can make it.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,6 +95,21 @@ fn place(counts: &[usize], mut row: usize) -> (usize, usize) {
         image += 1;
     }
     (image, row)
+}
+
+/// x1, y1, x2, y2, w, h and w·h of a box, as shares of its picture.
+///
+/// ```
+/// use itm_core::data::Bounds;
+/// use tags_dc::model::box_numbers;
+///
+/// let half = Bounds { x1: 0.25, y1: 0.0, x2: 0.75, y2: 0.5 };
+/// assert_eq!(box_numbers(&half), [0.25, 0.0, 0.75, 0.5, 0.5, 0.5, 0.25]);
+/// ```
+pub fn box_numbers(bounds: &Bounds) -> [f32; BOX_NUMBERS] {
+    let Bounds { x1, y1, x2, y2 } = *bounds;
+    let (w, h) = (bounds.width(), bounds.height());
+    [x1, y1, x2, y2, w, h, w * h]
 }
 
 /// Embedded regions. An image is embedded once for all its texts.
