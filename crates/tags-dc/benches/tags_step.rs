@@ -120,7 +120,7 @@ fn step_of(
         size.pieces as usize,
     );
     let mut model =
-        TagsDc::of(&config, size.region_width, marks, 1000, &Device::flex()).map_err(say)?;
+        TagsDc::new(&config, size.region_width, marks, 1000, &Device::flex()).map_err(say)?;
     let first: Vec<f32> = values(size.regions * size.region_width);
     Ok(Box::new(move || {
         let images = ImageItems::Regions(&regions);

@@ -399,9 +399,9 @@ fn masks_refills_and_models_of_tags_dc() {
         "image 0, region 0, features: expected finite values,": RegionBatch::new(1, vec![1], vec![f32::NAN], vec![0.5; 7]),
         "initializer_range: expected a number above 0, got NaN": UniterShape { initializer_range: NAN, ..shape() }.check(),
         "vocabulary, positions, width, layers, heads, mlp,": UniterShape { features: 0, ..shape() }.check(),
-        "vocabulary, positions, width, layers, heads, mlp,": tags_dc::train::TagsDc::new(&tags_dc::config::TagsDcConfig::tags_dc(tags_dc::Preset::Default), 0, 9, 1, &device()),
-        "vocabulary: expected at most 4294967292 words, got": tags_dc::train::TagsDc::new(&tags_dc::config::TagsDcConfig::tags_dc(tags_dc::Preset::Default), 4, HUGE, 1, &device()),
-        "vocabulary, positions, width, layers, heads, mlp,": tags_dc::train::TagsDc::new(&tags_dc::config::TagsDcConfig::tags_dc(tags_dc::Preset::Default), HUGE, 9, 1, &device()),
+        "vocabulary, positions, width, layers, heads, mlp,": tags_dc::train::TagsDc::new(&tags_dc::config::TagsDcConfig::tags_dc(tags_dc::Preset::Default), 0, tags_dc::train::Marks::of_words(9).unwrap(), 1, &device()),
+        "vocabulary: expected at most 4294967292 words, got": tags_dc::train::Marks::of_words(HUGE),
+        "vocabulary, positions, width, layers, heads, mlp,": tags_dc::train::TagsDc::new(&tags_dc::config::TagsDcConfig::tags_dc(tags_dc::Preset::Default), HUGE, tags_dc::train::Marks::of_words(9).unwrap(), 1, &device()),
     }
     panics! {
         "length of row 0 and of the positive": Filter::Paper.verdicts(&[1], &[vec![1, 2]], &CaptionWords::default(), Repeat::First),

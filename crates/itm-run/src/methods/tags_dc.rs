@@ -80,7 +80,7 @@ impl Recipe for TagsDcConfig {
         let mut config = self.clone();
         config.train.seed = seed;
         let (width, updates) = (sizes.region_width, self.train.all_updates(sizes.captions));
-        let model = TagsDc::of(&config, width, marks(self, sizes)?, updates, device)?;
+        let model = TagsDc::new(&config, width, marks(self, sizes)?, updates, device)?;
         let model = match start {
             Some(start) => model.with_start(start)?,
             None => model,
@@ -110,7 +110,7 @@ fn marks(config: &TagsDcConfig, sizes: &Sizes) -> Result<Marks> {
             let pieces = WordPieces::open(vocabulary)?;
             Marks::of_pieces(pieces.special()?, pieces.words_and_parts(), pieces.vocabulary())
         }
-        None => Marks::of_words(sizes.vocabulary as u32),
+        None => Marks::of_words(sizes.vocabulary)?,
     })
 }
 

@@ -21,13 +21,13 @@ impl TagsDc {
     /// # #[cfg(all(feature = "flex", feature = "lmdb"))] {
     /// # use burn::tensor::Device;
     /// use tags_dc::databases::{LONGEST_IN_TRAINING, TextDatabase};
-    /// # use tags_dc::{CaptionWords, Preset, config::TagsDcConfig, train::TagsDc};
+    /// # use tags_dc::{CaptionWords, Preset, config::TagsDcConfig, train::{Marks, TagsDc}};
     ///
     /// let database = TextDatabase::open("itm_flickr30k_train.db")?;
     /// let train = database.read(Some(LONGEST_IN_TRAINING))?;
     /// let words = train.images.iter().map(|image| database.protected(image));
     /// let words: Vec<CaptionWords> = words.collect::<Result<_, _>>()?;
-    /// # let model = TagsDc::new(&TagsDcConfig::tags(Preset::Paper), 2048, 10, 5000, &Device::flex())?;
+    /// # let model = TagsDc::new(&TagsDcConfig::tags(Preset::Paper), 2048, Marks::of_words(10)?, 5000, &Device::flex())?;
     /// let model = model.with_caption_words(words);
     /// # }
     /// # Ok::<(), itm_core::Error>(())

@@ -21,13 +21,15 @@ impl Marks {
     /// Captions as numbers of a vocabulary of words: `[PAD]` is 0, `[UNK]` is 1, words follow, and `[CLS]`, `[SEP]` and `[MASK]` come after
     /// the words.
     ///
-    /// # Panics
+    /// # Errors
     /// If there is no number for three more.
-    pub const fn of_words(vocabulary: u32) -> Self {
-        assert!(vocabulary <= u32::MAX - 3, "a vocabulary with room for three marks");
-        let special = [0, 1, vocabulary, vocabulary + 1, vocabulary + 2];
-        let tokens = vocabulary as usize + 3;
-        Self { special, words: [2, vocabulary], tokens, given: false }
+    pub fn of_words(vocabulary: usize) -> Result<Self> {
+        let most = u32::MAX - 3;
+        let Some(words) = u32::try_from(vocabulary).ok().filter(|&words| words <= most) else {
+            return Err(Error::invalid("vocabulary", format!("at most {most} words"), vocabulary));
+        };
+        let special = [0, 1, words, words + 1, words + 2];
+        Ok(Self { special, words: [2, words], tokens: vocabulary + 3, given: false })
     }
 
     /// Captions as word pieces of a vocabulary of `tokens` pieces, with `[CLS]` and `[SEP]` around them. `special` are the numbers of
@@ -52,10 +54,11 @@ impl Marks {
     /// # #[cfg(feature = "flex")] {
     /// use tags_dc::train::Marks;
     ///
-    /// assert_eq!(Marks::of_words(10).around(&[4, 7]), [10, 4, 7, 11]);
+    /// assert_eq!(Marks::of_words(10)?.around(&[4, 7]), [10, 4, 7, 11]);
     /// let pieces = Marks::of_pieces([0, 100, 101, 102, 103], 106..28996, 28996);
     /// assert_eq!(pieces.around(&[101, 7592, 102]), [101, 7592, 102]); // has both already
     /// # }
+    /// # Ok::<(), itm_core::Error>(())
     /// ```
     pub fn around(self, text: &[u32]) -> Vec<u32> {
         match self.given {

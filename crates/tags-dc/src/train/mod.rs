@@ -114,33 +114,16 @@ pub struct TagsDc {
 }
 
 impl TagsDc {
-    /// A model for captions as words of a vocabulary. Its weights are random, a function of the seed. `updates` is the number of updates of
-    /// the whole run, which the learning rate depends on.
+    /// A model for captions of these tokens, with random weights, a function of the seed. If `model.published` names a file, training begins
+    /// with its weights. `updates` is the number of updates of the whole run, which the learning rate depends on.
     ///
     /// `device` may be with or without autodiff; the model adds autodiff if it is missing.
     ///
     /// # Errors
-    /// If the config has a value that cannot be trained with, or the vocabulary has no word.
+    /// If the config has a value that cannot be trained with, the tokens have no word, a mark or a word is not among the tokens, the file
+    /// cannot be read, its tensors have other sizes than the config and the tokens require, or the device cannot compute in
+    /// `train.precision`.
     pub fn new(
-        config: &TagsDcConfig,
-        region_dim: usize,
-        vocabulary: usize,
-        updates: usize,
-        device: &Device,
-    ) -> Result<Self> {
-        let most = u32::MAX - 3; // [CLS], [SEP] and [MASK] come after the words
-        let Some(words) = u32::try_from(vocabulary).ok().filter(|&words| words <= most) else {
-            return Err(Error::invalid("vocabulary", format!("at most {most} words"), vocabulary));
-        };
-        Self::of(config, region_dim, Marks::of_words(words), updates, device)
-    }
-
-    /// As [`new`](Self::new), but with other tokens. If `model.published` names a file, training begins with its weights.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new); also if a mark or a word is not among the tokens, the file cannot be read, its tensors have other sizes than
-    /// the config and the tokens require, or the device cannot compute in `train.precision`.
-    pub fn of(
         config: &TagsDcConfig,
         region_dim: usize,
         marks: Marks,

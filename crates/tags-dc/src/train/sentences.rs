@@ -184,7 +184,7 @@ mod tests {
         (config.loss.istm, config.loss.wod, config.loss.woc) = (1.0, 1.0, 1.0);
         config.synthetic.forbid_special = true;
         let marks = Marks::of_pieces([0, 1, 2, 3, 4], 5..12, PIECES.len());
-        let model = TagsDc::of(&config, 3, marks, 10, &Device::flex()).unwrap();
+        let model = TagsDc::new(&config, 3, marks, 10, &Device::flex()).unwrap();
         let regions = Regions::new(3, vec![1], vec![0.1, 0.2, 0.3]).unwrap();
         let whole = Bounds { x1: 0.0, y1: 0.0, x2: 1.0, y2: 1.0 };
         let regions = regions.with_boxes(vec![whole]).unwrap();

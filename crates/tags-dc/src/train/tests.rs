@@ -131,8 +131,12 @@ impl Split {
     }
 }
 
+fn marks() -> Marks {
+    Marks::of_words(WORDS).unwrap()
+}
+
 fn model(config: &TagsDcConfig) -> TagsDc {
-    TagsDc::new(config, WIDTH, WORDS, 100, &Device::flex()).unwrap()
+    TagsDc::new(config, WIDTH, marks(), 100, &Device::flex()).unwrap()
 }
 
 fn step(

@@ -16,7 +16,7 @@ fn with_captions(updates: usize) -> TagsDcConfig {
 #[test]
 fn the_phase_of_captions_can_be_left_out() {
     let split = Split::new();
-    let mut model = TagsDc::new(&with_captions(2), WIDTH, WORDS, 22, &Device::flex()).unwrap();
+    let mut model = TagsDc::new(&with_captions(2), WIDTH, marks(), 22, &Device::flex()).unwrap();
     assert!(model.next_phase() && !model.next_phase());
     let done = step(&mut model, &split, &[0, 4], 1).unwrap();
     let number = |name| done.numbers.means().find(|(key, _)| *key == name).map(|(_, x)| x);
@@ -29,7 +29,7 @@ fn the_phase_of_captions_can_be_left_out() {
 #[test]
 fn the_first_updates_see_no_image() {
     let split = Split::new();
-    let mut model = TagsDc::new(&with_captions(2), WIDTH, WORDS, 22, &Device::flex()).unwrap();
+    let mut model = TagsDc::new(&with_captions(2), WIDTH, marks(), 22, &Device::flex()).unwrap();
     let of_pairs = |model: &TagsDc| {
         let model = model.model();
         [&model.regions.features.weight, &model.pooler.weight, &model.rank.weight]
@@ -79,7 +79,7 @@ pub(super) fn save(model: &TagsDc, folder: &std::path::Path) {
 fn a_generator_of_its_own_learns_first() {
     let (split, folder) = (Split::new(), tempfile::tempdir().unwrap());
     let config = with_own_generator();
-    let new = || TagsDc::new(&config, WIDTH, WORDS, 20, &Device::flex()).unwrap();
+    let new = || TagsDc::new(&config, WIDTH, marks(), 20, &Device::flex()).unwrap();
     let mut model = new();
     let mut before = both(&model);
     assert_eq!(before[0], before[1], "one start");
@@ -127,7 +127,7 @@ fn a_generator_of_its_own_makes_the_sentences() {
     config.synthetic.kept = 100; // all
     config.model.initializer_range = 1.0; // so that the image matters
     config.captions.as_mut().unwrap().learning_rate = 0.5;
-    let new = |config: &_| TagsDc::new(config, WIDTH, WORDS, 200, &Device::flex()).unwrap();
+    let new = |config: &_| TagsDc::new(config, WIDTH, marks(), 200, &Device::flex()).unwrap();
     let mut model = new(&config);
     let before = sentences(&model, &split);
     assert_eq!(sentences(&model, &other), before, "another image");
@@ -150,7 +150,7 @@ fn words_are_learnt_from_the_words_beside_them() {
     let mut config = with_captions(150);
     config.captions = Some(CaptionsConfig { first_updates: 150, batch: 10, learning_rate: 1e-2 });
     config.masking.rate = 0.5;
-    let mut model = TagsDc::new(&config, WIDTH, WORDS, 200, &Device::flex()).unwrap();
+    let mut model = TagsDc::new(&config, WIDTH, marks(), 200, &Device::flex()).unwrap();
     let losses: Vec<f64> =
         (0..150).map(|seed| step(&mut model, &split, &[0, 1], seed).unwrap().loss).collect();
     let mean = |some: &[f64]| some.iter().sum::<f64>() / some.len() as f64;
@@ -199,7 +199,7 @@ fn beside_an_image_the_generator_fills_the_masks() {
     let mut config = with_own_generator();
     config.model.initializer_range = 1.0; // so that the image matters
     config.captions.as_mut().unwrap().learning_rate = 0.5;
-    let new = |config: &_| TagsDc::new(config, WIDTH, WORDS, 20, &Device::flex()).unwrap();
+    let new = |config: &_| TagsDc::new(config, WIDTH, marks(), 20, &Device::flex()).unwrap();
     let mut model = new(&config);
     let before = both_images(&model);
     assert!(before[0].0 == before[1].0 && before[0].1 != before[1].1);

@@ -5,8 +5,11 @@ use super::*;
 use crate::model::tests::{check_gradients, golden_of, open, split_regions};
 use crate::{Masking, Negative};
 
-const MARKS: Marks = Marks::of_words(47);
 const MASK: u32 = 49;
+
+fn marks() -> Marks {
+    Marks::of_words(47).unwrap()
+}
 
 fn texts() -> Vec<Vec<u32>> {
     vec![vec![17, 11, 31, 44, 8], vec![9, 17], vec![5, 9, 21]]
@@ -24,7 +27,7 @@ fn anchors() -> Anchors {
 
 /// A masked text, with the original words at some of its positions.
 fn masked(words: &[u32], labels: &[(usize, u32)]) -> Masking {
-    let ids = MARKS.around(words);
+    let ids = marks().around(words);
     let label = |at| labels.iter().find(|(position, _)| *position == at).map(|&(_, word)| word);
     Masking { labels: (0..ids.len()).map(label).collect(), ids }
 }
@@ -43,13 +46,13 @@ fn maskings() -> Vec<TextMaskings> {
 
 fn pools() -> Vec<Pool> {
     let negative = |words: &[u32], at: &[usize]| {
-        let tokens = MARKS.around(words);
+        let tokens = marks().around(words);
         let masked = (0..tokens.len()).map(|k| at.contains(&k)).collect();
         Negative { masked, tokens, score: 0.0 }
     };
     let of = |image, text: usize, negatives| Pool {
         image,
-        positive: MARKS.around(&texts()[text]),
+        positive: marks().around(&texts()[text]),
         negatives,
     };
     let first = vec![negative(&[20, 11, 31, 44, 8], &[1]), negative(&[17, 11, 32, 44, 8], &[2, 3])];
@@ -70,7 +73,7 @@ fn losses(
     let (regions, texts, pairs) = (split_regions(), texts(), Pairs::new(2, vec![0, 1, 1]).unwrap());
     let items = Items { images: ImageItems::Regions(&regions), texts: &texts, pairs: &pairs };
     let mut losses = Losses::default();
-    let data = (&regions, MARKS, &items);
+    let data = (&regions, marks(), &items);
     losses.retrieved(model, &anchors(), data, config, Noise::Off).unwrap();
     losses.masked(model, &maskings(), Some(&regions), config.mlm, Noise::Off).unwrap();
     let ways = (share, released);

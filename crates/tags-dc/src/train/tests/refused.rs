@@ -24,12 +24,11 @@ fn what_cannot_be_trained_on_is_refused_in_one_line() {
     let texts = [long];
     let line = line(&mut model, &Batch { texts: &texts, ..batch });
     assert_eq!(line, "caption 0 of the batch: expected at most 8 word pieces, got 9");
-    let none: itm_core::Result<_> = TagsDc::new(&config(), WIDTH, 2, 1, &Device::flex());
+    let none: itm_core::Result<_> =
+        { TagsDc::new(&config(), WIDTH, Marks::of_words(2).unwrap(), 1, &Device::flex()) };
     assert!(none.unwrap_err().to_string().contains("at least one token"), "no word");
-    let all: itm_core::Result<_> =
-        TagsDc::new(&config(), WIDTH, u32::MAX as usize, 1, &Device::flex());
     assert_eq!(
-        all.unwrap_err().to_string(),
+        Marks::of_words(u32::MAX as usize).unwrap_err().to_string(),
         "vocabulary: expected at most 4294967292 words, got 4294967295"
     );
     let mut bad = config();
@@ -58,19 +57,15 @@ fn a_caption_that_does_not_fit_is_named_where_it_is_drawn() {
 fn marks_are_among_the_tokens() {
     let line = |special, words| {
         let marks = Marks::of_pieces(special, words, 20);
-        TagsDc::of(&config(), WIDTH, marks, 1, &Device::flex()).unwrap_err().to_string()
+        TagsDc::new(&config(), WIDTH, marks, 1, &Device::flex()).unwrap_err().to_string()
     };
     let below = "expected a number below 20, the number of tokens";
     assert_eq!(line([0, 1, 2, 3, 20], 5..20), format!("[MASK]: {below}, got 20"));
     let end = format!("the end of the words: {below}, or that number, got 21");
     assert_eq!(line([0, 1, 2, 3, 4], 5..21), end);
-    assert_eq!(Marks::of_words(u32::MAX - 3).mask(), u32::MAX - 1);
-}
-
-#[test]
-#[should_panic(expected = "a vocabulary with room for three marks")]
-fn marks_have_numbers() {
-    Marks::of_words(u32::MAX - 2);
+    let most = u32::MAX as usize - 3;
+    assert_eq!(Marks::of_words(most).unwrap().mask(), u32::MAX - 1);
+    assert!(Marks::of_words(most + 1).is_err());
 }
 
 #[test]

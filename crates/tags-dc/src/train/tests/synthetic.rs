@@ -436,7 +436,7 @@ fn published_weights_are_what_training_begins_with() {
     config.model.published = Some(Published { weights, vocabulary: "unread".into() });
     let of = |tokens: usize| {
         let marks = Marks::of_pieces([0, 1, 12, 13, 14], 2..12, tokens);
-        TagsDc::of(&config, WIDTH, marks, 10, &Device::flex())
+        TagsDc::new(&config, WIDTH, marks, 10, &Device::flex())
     };
     let mut pieces = split.texts.clone();
     pieces.iter_mut().for_each(|text| *text = [&[12], &text[..], &[13]].concat());
