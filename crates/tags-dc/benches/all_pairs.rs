@@ -60,7 +60,7 @@ fn compare(regions: usize, width: usize) {
     let mut best = [f64::INFINITY; 2];
     for _ in 0..RUNS {
         let started = Instant::now();
-        let scores = UniterScores::new(&model, std::slice::from_ref(&images), texts.clone());
+        let scores = UniterScores::new(&model, [Ok(images.clone())], texts.clone());
         black_box(scores.unwrap().matrix().unwrap());
         best[0] = best[0].min(started.elapsed().as_secs_f64());
         best[1] = best[1].min(products(positions, d, layers));

@@ -11,7 +11,7 @@ use itm_core::eval::{Evaluation, Protocol, TiePolicy};
 use itm_core::scored::Scored;
 use itm_core::{Error, Result};
 use tags_dc::databases::{Detections, ImageDatabase, TextDatabase};
-use tags_dc::model::{RegionBatch, Uniter, UniterScores, UniterShape};
+use tags_dc::model::{Uniter, UniterScores, UniterShape};
 
 /// Images per batch of regions.
 const IMAGES: usize = 128;
@@ -52,9 +52,8 @@ pub(crate) fn run(args: &[String]) -> Result<Evaluation> {
     eprintln!("{report:?}");
     let names: Vec<&str> = split.images.iter().map(String::as_str).collect();
     let batches = names.chunks(IMAGES).map(|some| images.batch(some));
-    let batches: Vec<RegionBatch> = batches.collect::<Result<_>>()?;
     let pieces = split.pieces.iter().map(|pieces| database.meta().around(pieces)).collect();
-    let scores: &dyn Scored = &UniterScores::new(&model, &batches, pieces)?;
+    let scores: &dyn Scored = &UniterScores::new(&model, batches, pieces)?;
     scores.evaluate(Protocol::Full, &split.pairs, TiePolicy::Index)
 }
 

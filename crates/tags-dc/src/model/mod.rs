@@ -38,6 +38,7 @@ pub use heads::{At, WordHead};
 pub use prior::Prior;
 pub use regions::{EmbeddedRegions, RegionBatch, RegionEmbedding, box_numbers};
 pub use scores::UniterScores;
+pub(crate) use scores::numbered;
 pub use shape::UniterShape;
 
 use joint::Layout;

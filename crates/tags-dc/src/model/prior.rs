@@ -166,7 +166,7 @@ mod tests {
             [of(0), of(1)]
         };
         let unit = |[x, y]: [f64; 2]| [x / x.hypot(y), y / x.hypot(y)];
-        let scores = UniterScores::new(&model, &[images()], texts.map(<[u32]>::to_vec).into());
+        let scores = UniterScores::new(&model, [Ok(images())], texts.map(<[u32]>::to_vec).into());
         let scores = scores.unwrap().matrix().unwrap();
         let f: Vec<f64> = (0..9).map(|k| f64::from((k as f32 * 0.9).cos())).collect();
         let means =

@@ -10,6 +10,7 @@ use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix, host};
 
 use super::{EmbeddedRegions, RegionBatch, Uniter, UniterShape};
+use crate::words::distinct;
 
 /// The most pairs per batch: few, because the last batch of each width is filled up.
 const BATCH: usize = 16;
@@ -38,7 +39,7 @@ const IMAGES: usize = 128;
 /// let shape = UniterShape { features: 2, ..UniterShape::of_width(8, 2, 1, 30) };
 /// let model = Uniter::seeded(&shape, 1, &Device::flex());
 /// let images = RegionBatch::new(2, vec![1, 2], vec![0.5, 0.1, 0.2, 0.9, 0.4, 0.3], vec![0.5; 21])?;
-/// let scores = UniterScores::new(&model, &[images], vec![vec![2, 7, 3], vec![2, 9, 8, 3]])?;
+/// let scores = UniterScores::new(&model, [Ok(images)], vec![vec![2, 7, 3], vec![2, 9, 8, 3]])?;
 /// assert_eq!((scores.images(), scores.texts()), (2, 2));
 /// assert_eq!(scores.block(1..2, 0..2)?.row(0), scores.matrix()?.row(1));
 /// # }
@@ -60,11 +61,26 @@ impl UniterScores {
     /// Images in the order of the batches, and texts as pieces with `[CLS]` and `[SEP]`.
     ///
     /// # Errors
-    /// If features have another width than the model's; if a text is empty or longer than the position table, or has a piece that
+    /// The first error of a batch; if features have another width than the model's; if a text is empty or longer than the position table, or has a piece that
     /// is not in the vocabulary (the error names the text).
-    pub fn new(model: &Uniter, images: &[RegionBatch], texts: Vec<Vec<u32>>) -> Result<Self> {
-        let mut new = Self::of_texts(model, texts)?;
-        images.iter().try_for_each(|batch| new.add(batch))?;
+    pub fn new(
+        model: &Uniter,
+        images: impl IntoIterator<Item = Result<RegionBatch>>,
+        texts: Vec<Vec<u32>>,
+    ) -> Result<Self> {
+        model.shape.check_texts(&texts, |k| format!("text {k}"))?;
+        let mut new =
+            Self { model: model.valid(), rows: vec![], prior: vec![], starts: vec![0], texts };
+        for images in images {
+            let images = images?;
+            model.shape.check_regions(&images)?;
+            let EmbeddedRegions { rows, counts, prior } = new.model.embed_regions(&images);
+            new.rows.extend(host(rows));
+            new.prior.extend(prior.map(host).unwrap_or_default());
+            for count in counts {
+                new.starts.push(new.starts[new.starts.len() - 1] + count);
+            }
+        }
         Ok(new)
     }
 
@@ -77,26 +93,8 @@ impl UniterScores {
         regions: &Regions,
         texts: Vec<Vec<u32>>,
     ) -> Result<Self> {
-        let mut new = Self::of_texts(model, texts)?;
         let images: Vec<usize> = (0..regions.len()).collect();
-        images.chunks(IMAGES).try_for_each(|some| new.add(&RegionBatch::of(regions, some)?))?;
-        Ok(new)
-    }
-
-    fn of_texts(model: &Uniter, texts: Vec<Vec<u32>>) -> Result<Self> {
-        model.shape.check_texts(&texts, |k| format!("text {k}"))?;
-        Ok(Self { model: model.valid(), rows: vec![], prior: vec![], starts: vec![0], texts })
-    }
-
-    fn add(&mut self, images: &RegionBatch) -> Result<()> {
-        self.model.shape.check_regions(images)?;
-        let EmbeddedRegions { rows, counts, prior } = self.model.embed_regions(images);
-        self.rows.extend(host(rows));
-        self.prior.extend(prior.map(host).unwrap_or_default());
-        for count in counts {
-            self.starts.push(self.starts[self.starts.len() - 1] + count);
-        }
-        Ok(())
+        Self::new(model, images.chunks(IMAGES).map(|some| RegionBatch::of(regions, some)), texts)
     }
 
     pub(super) fn regions_of(&self, image: usize) -> Range<usize> {
@@ -129,16 +127,10 @@ impl UniterScores {
         Ok(out)
     }
 
-    /// One pass of a batch. All pairs have the same width, and pairs of an image are adjacent.
+    /// One pass of a batch. All pairs have the same width.
     fn logits(&self, batch: &[(usize, usize)]) -> Vec<f32> {
         let d = self.model.shape.text.width;
-        let (mut images, mut of): (Vec<usize>, Vec<usize>) = (vec![], vec![]);
-        for &(image, _) in batch {
-            if images.last() != Some(&image) {
-                images.push(image);
-            }
-            of.push(images.len() - 1);
-        }
+        let (images, of) = numbered(&batch.iter().map(|&(image, _)| image).collect::<Vec<_>>());
         let counts: Vec<usize> = images.iter().map(|&i| self.regions_of(i).len()).collect();
         let own = images.iter().map(|&i| self.regions_of(i));
         let rows: Vec<f32> =
@@ -166,6 +158,14 @@ pub(super) fn batch_of(shape: &UniterShape, width: usize) -> usize {
     let of_position = heads.saturating_mul(width).saturating_add(4 * d + mlp);
     let pair = of_position.saturating_mul(width).saturating_mul(size_of::<f32>());
     (MEMORY / pair.max(1)).clamp(1, BATCH)
+}
+
+/// The distinct items in ascending order, and for each item its row among them.
+pub(crate) fn numbered(items: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let distinct = distinct(items.to_vec());
+    let row = |item: &usize| distinct.binary_search(item).expect("one of them");
+    let rows = items.iter().map(row).collect();
+    (distinct, rows)
 }
 
 impl Scored for UniterScores {

@@ -9,11 +9,11 @@ use itm_core::{Result, host};
 use itm_kernels::Noise;
 
 use super::refused::within;
-use super::retrieval::{Anchors, numbered};
+use super::retrieval::Anchors;
 use super::synthetic::TextMaskings;
 use super::{Marks, Pool, PoolRows};
 use crate::config::{LossConfig, RankingLoss};
-use crate::model::{At, Joint, RegionBatch, Uniter};
+use crate::model::{At, Joint, RegionBatch, Uniter, numbered};
 use crate::{accuracy, losses};
 
 /// The weighted sum of a step's losses, and its numbers.

@@ -8,8 +8,7 @@ use rand::RngExt;
 
 use super::Marks;
 use crate::config::{ImageAnchors, RetrievalConfig};
-use crate::model::{RegionBatch, Uniter, UniterScores};
-use crate::words::distinct;
+use crate::model::{RegionBatch, Uniter, UniterScores, numbered};
 use crate::{Purpose, Streams, draw_images, draw_texts, hardest};
 
 /// A true pair, and image and text of each pair that it is compared with.
@@ -86,7 +85,7 @@ impl Anchors {
         let (images, image_rows) = numbered(&images);
         let (texts, text_rows) = numbered(&texts);
         let texts = texts.iter().map(|&text| marks.around(&train.texts[text])).collect();
-        let scores = UniterScores::new(model, &[RegionBatch::of(regions, &images)?], texts)?;
+        let scores = UniterScores::new(model, [RegionBatch::of(regions, &images)], texts)?;
         let scores = scores.pairs(&image_rows, &text_rows)?;
         let mut rest = &scores[..];
         for Anchor { negatives, .. } in &mut self.0 {
@@ -108,12 +107,4 @@ fn any_pair(pairs: &Pairs, rng: &mut impl RngExt) -> (usize, usize) {
     };
     let texts = pairs.texts_of(with_texts);
     (with_texts, texts[rng.random_range(0..texts.len())])
-}
-
-/// The distinct items in ascending order, and for each item its row among them.
-pub(super) fn numbered(items: &[usize]) -> (Vec<usize>, Vec<usize>) {
-    let distinct = distinct(items.to_vec());
-    let row = |item: &usize| distinct.binary_search(item).expect("one of them");
-    let rows = items.iter().map(row).collect();
-    (distinct, rows)
 }

@@ -6,9 +6,8 @@ use itm_core::learn::{Items, Numbers};
 use itm_core::scored::Scored;
 
 use super::refused::of_caption;
-use super::retrieval::numbered;
 use super::{Pool, TagsDc};
-use crate::model::{RegionBatch, Uniter, UniterScores};
+use crate::model::{RegionBatch, Uniter, UniterScores, numbered};
 use crate::pool::{Survivor, picks, survivors};
 use crate::{CaptionWords, Choice, Masking, Negative, Pick, Purpose, Refill, Streams, Verdict};
 
@@ -62,8 +61,8 @@ impl TagsDc {
         if !texts.is_empty() {
             let (images, rows) = numbered(&images);
             let all: Vec<usize> = (0..texts.len()).collect();
-            let images = [RegionBatch::of(regions, &images)?];
-            scores = UniterScores::new(model, &images, texts)?.pairs(&rows, &all)?;
+            let images = [RegionBatch::of(regions, &images)];
+            scores = UniterScores::new(model, images, texts)?.pairs(&rows, &all)?;
         }
         let mut scores = &scores[..];
         let mut pools = vec![];

@@ -26,7 +26,7 @@ fn made(model: &Uniter) -> UniterScores {
     };
     let images = RegionBatch::new(6, counts, values(2, 6), values(3, 7)).unwrap();
     let text = |k| (0..2 + number(4, k, 7)).map(|j| 5 + number(5, 50 * k + j, 45) as u32).collect();
-    UniterScores::new(model, &[images], (0..ALL_TEXTS).map(text).collect()).unwrap()
+    UniterScores::new(model, [Ok(images)], (0..ALL_TEXTS).map(text).collect()).unwrap()
 }
 
 /// The logits of the golden's three pairs, among all pairs of its images and texts.
@@ -34,7 +34,7 @@ fn made(model: &Uniter) -> UniterScores {
 fn golden_scores_of_pairs() {
     let model = open("full.safetensors", &Device::flex().autodiff());
     let texts = TEXTS.map(<[u32]>::to_vec).to_vec();
-    let scores = UniterScores::new(&model, &[regions()], texts).unwrap();
+    let scores = UniterScores::new(&model, [Ok(regions())], texts).unwrap();
     assert_eq!((scores.images(), scores.texts()), (2, 3));
     let matrix = scores.matrix().unwrap();
     let got = [matrix.row(0)[0], matrix.row(1)[1], matrix.row(1)[2]];
@@ -131,7 +131,7 @@ fn bad_input_is_named() {
     let model = open("full.safetensors", &Device::flex());
     let refused = |images: &[RegionBatch], texts: &[&[u32]]| {
         let texts = texts.iter().map(|text| text.to_vec()).collect();
-        UniterScores::new(&model, images, texts).unwrap_err().to_string()
+        UniterScores::new(&model, images.iter().cloned().map(Ok), texts).unwrap_err().to_string()
     };
     assert_eq!(
         refused(&[], &[&[2, 3], &[]]),
@@ -149,7 +149,7 @@ fn bad_input_is_named() {
     assert!(line.contains("a box for each region"), "{line}");
     let mut broken = model.clone();
     broken.rank.bias = broken.rank.bias.map(|b| b * f32::NAN);
-    let scores = UniterScores::new(&broken, &[regions()], vec![vec![2, 3]]).unwrap();
+    let scores = UniterScores::new(&broken, [Ok(regions())], vec![vec![2, 3]]).unwrap();
     let line = scores.matrix().unwrap_err().to_string();
     assert_eq!(line, "score of image 0 with text 0: expected a number, got NaN");
 }
