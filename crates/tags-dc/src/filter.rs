@@ -24,7 +24,7 @@ impl CaptionWords {
 }
 
 /// Which synthetic sentences are no negatives (departures 1 and 2).
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub enum Filter<'a> {
     /// A sentence that equals the positive, a repeat, or a sentence whose changed tokens all occur in captions of the image.
     #[default]
@@ -41,7 +41,7 @@ pub enum Filter<'a> {
         /// Words for the same thing.
         siblings: &'a SiblingStatistics,
         /// The words that are absent from the caption's image: [`EvidenceBounds::absent`](crate::EvidenceBounds::absent).
-        absent: &'a AbsentWords,
+        absent: AbsentWords,
     },
 }
 
@@ -116,7 +116,7 @@ impl Filter<'_> {
     }
 
     /// The penalty on the score of a row; `None` if the row is dropped.
-    pub fn penalty(&self, verdict: Verdict) -> Option<f32> {
+    pub(crate) fn penalty(&self, verdict: Verdict) -> Option<f32> {
         match (self, verdict) {
             (_, Verdict::Kept) => Some(0.0),
             (Self::Penalty, Verdict::Repeated) => Some(2.0),
@@ -220,9 +220,9 @@ mod tests {
         let absent = bounds.absent(&[vec![0.4; 202], vec![0.6]].concat());
         let rows =
             [[1, 201, 3, 4], [1, 202, 3, 4], [1, 200, 3, 4], [200, 2, 3, 4], [1, 202, 201, 4]];
-        let filter = Filter::Absent { siblings: &siblings, absent: &absent };
+        let filter = Filter::Absent { siblings: &siblings, absent };
         use Verdict::{Kept, Protected};
-        assert_eq!(of(filter, &rows), [Kept, Protected, Protected, Kept, Kept]);
+        assert_eq!(of(filter.clone(), &rows), [Kept, Protected, Protected, Kept, Kept]);
         // Nothing is known of 203, and a caption of the image has 20.
         assert_eq!(of(filter, &[[1, 203, 3, 4], [1, 20, 3, 4]]), [Protected; 2]);
     }

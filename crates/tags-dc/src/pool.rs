@@ -97,7 +97,7 @@ pub fn pool(
     model: &mut impl Scores,
 ) -> Result<Vec<Pick>> {
     assert_eq!(rows.len(), verdicts.len(), "rows and verdicts");
-    scored(rows, &survivors(verdicts, filter), None, m, model)
+    scored(rows, &survivors(verdicts, &filter), None, m, model)
 }
 
 /// The best `m` of the survivors, best first, by a model; with `caption` only of the survivors that score below it.
@@ -128,7 +128,7 @@ pub(crate) struct Survivor {
 }
 
 /// The rows that a filter leaves, in ascending order.
-pub(crate) fn survivors(verdicts: &[Verdict], filter: Filter) -> Vec<Survivor> {
+pub(crate) fn survivors(verdicts: &[Verdict], filter: &Filter) -> Vec<Survivor> {
     let of = |row| filter.penalty(verdicts[row]).map(|penalty| Survivor { row, penalty });
     (0..verdicts.len()).filter_map(of).collect()
 }
@@ -318,7 +318,7 @@ mod tests {
             top(&[0.0, f32::NAN], 1).unwrap_err().to_string(),
             "score 1: expected a number, got NaN"
         );
-        let below = picks(&survivors(&[Kept], Filter::Paper), &[0.0, f32::NAN], 1).unwrap_err();
+        let below = picks(&survivors(&[Kept], &Filter::Paper), &[0.0, f32::NAN], 1).unwrap_err();
         assert_eq!(below.to_string(), "score of the caption: expected a number, got NaN");
         struct Short;
         impl Scores for Short {

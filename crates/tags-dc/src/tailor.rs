@@ -117,7 +117,7 @@ impl Tailor<'_> {
         let logits = model.logits(&masked)?;
         let rows = self.refill.draw(&masked, &logits, model.vocabulary(), &mut rng)?;
         let verdicts = self.filter.verdicts(caption, &rows, told, Repeat::First);
-        let left = survivors(&verdicts, self.filter);
+        let left = survivors(&verdicts, &self.filter);
         let left = self.choice.drawn(left, self.kept, &mut streams.of(Purpose::Choice, number));
         let own = (self.choice == Choice::Below).then_some(caption);
         let best = scored(&rows, &left, own, self.kept, model)?;

@@ -49,19 +49,14 @@ impl TagsDc {
         Ok(self)
     }
 
-    /// The words that an image of a split shows too little evidence for; none if the filter does not ask for evidence.
+    /// The row's filter for an image of a split, for [`Tailor`](crate::Tailor).
     ///
     /// # Errors
     /// If the images are not regions of the model's width, the image does not exist, or a region cannot be read.
-    pub fn absent_words(&self, items: &Items, image: usize) -> Result<AbsentWords> {
+    pub fn filter(&self, items: &Items, image: usize) -> Result<Filter<'_>> {
         let regions = items.images.regions(self.model().shape.features)?;
         among("image", image, regions.len())?;
-        self.learnt.absent(regions, image)
-    }
-
-    /// The row's filter for an image with these [absent words](Self::absent_words), for [`Tailor`](crate::Tailor).
-    pub fn filter<'a>(&'a self, absent: &'a AbsentWords) -> Filter<'a> {
-        self.learnt.filter(self.config.synthetic.filter, absent)
+        self.learnt.filter(self.config.synthetic.filter, regions, image)
     }
 
     /// The words of all captions of each image of the training split, if they were given.
@@ -125,26 +120,30 @@ impl Learnt {
         Ok(Self { evidence: self.evidence.clone(), siblings, bounds, done: true })
     }
 
-    /// The words that an image of a split shows too little evidence for; none without evidence.
+    /// The filter of a kind, for an image of a split. Without evidence no word is absent.
     ///
     /// # Errors
     /// If a region cannot be read.
-    pub(super) fn absent(&self, regions: &Regions, image: usize) -> Result<AbsentWords> {
-        let evidence = self.evidence.as_ref().filter(|_| self.bounds != EvidenceBounds::default());
-        let Some(evidence) = evidence else { return Ok(AbsentWords::default()) };
-        let all: Vec<u32> = (0..evidence.words() as u32).collect();
-        Ok(self.bounds.absent(&evidence.of(regions, image, &all)?))
-    }
-
-    /// The filter of a kind, for an image with these absent words.
-    pub(super) fn filter<'a>(&'a self, kind: FilterKind, absent: &'a AbsentWords) -> Filter<'a> {
+    pub(super) fn filter(
+        &self,
+        kind: FilterKind,
+        regions: &Regions,
+        image: usize,
+    ) -> Result<Filter<'_>> {
         let siblings = &self.siblings;
-        match kind {
+        Ok(match kind {
             FilterKind::Paper => Filter::Paper,
             FilterKind::PositiveOnly => Filter::PositiveOnly,
             FilterKind::Penalty => Filter::Penalty,
             FilterKind::Siblings => Filter::Siblings(siblings),
-            FilterKind::Absent(_) => Filter::Absent { siblings, absent },
-        }
+            FilterKind::Absent(_) => {
+                let mut absent = AbsentWords::default();
+                if let Some(evidence) = &self.evidence {
+                    let all: Vec<u32> = (0..evidence.words() as u32).collect();
+                    absent = self.bounds.absent(&evidence.of(regions, image, &all)?);
+                }
+                Filter::Absent { siblings, absent }
+            }
+        })
     }
 }

@@ -105,12 +105,11 @@ impl TagsDc {
             CaptionWords::of(texts.iter().map(|&text| &train.texts[text][..]))
         };
         let told = told.map_or_else(of_split, |all| all[caption.image].clone());
-        let absent = self.learnt.absent(regions, caption.image)?;
-        let filter = self.learnt.filter(config.filter, &absent);
+        let filter = self.learnt.filter(config.filter, regions, caption.image)?;
         let verdicts = filter.verdicts(&positive, &rows, &told, config.repeat);
         let is_copy = |v: &&Verdict| matches!(v, Verdict::Repeated | Verdict::Positive);
         let repeated = verdicts.iter().filter(is_copy).count();
-        let left = survivors(&verdicts, filter);
+        let left = survivors(&verdicts, &filter);
         let kept = left.len();
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Choice, caption.number);
         let left = config.choice.drawn(left, config.kept, &mut rng);

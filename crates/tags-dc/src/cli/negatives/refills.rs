@@ -183,8 +183,7 @@ impl Negatives {
             // A text without words cannot be read.
             let own: Vec<_> = image.texts.iter().flat_map(|text| (trained.read)(text)).collect();
             let told = CaptionWords::of(known.chain(&own).map(|text| &text[..]));
-            let absent = method.absent_words(items, number)?;
-            let tailor = Tailor { filter: method.filter(&absent), ..tailor.clone() };
+            let tailor = Tailor { filter: method.filter(items, number)?, ..tailor.clone() };
             let regions = items.images.regions(method.model().shape.features)?;
             let mut model = method.beside(regions, number)?;
             for (k, text) in image.texts.iter().enumerate() {

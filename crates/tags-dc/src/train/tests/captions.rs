@@ -248,5 +248,5 @@ fn what_no_model_can_read_is_refused_beside_an_image() {
     }
     let want = "image: expected a number below 5, got 5";
     assert_eq!(model.beside(&split.regions, 5).unwrap_err().to_string(), want);
-    assert_eq!(model.absent_words(&split.items(), 5).unwrap_err().to_string(), want);
+    assert_eq!(model.filter(&split.items(), 5).unwrap_err().to_string(), want);
 }
