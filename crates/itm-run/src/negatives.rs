@@ -16,10 +16,10 @@ use crate::split::Split;
 /// If a file or the run cannot be read, or has no captions; if the row's model cannot fill in words, or does not read captions as
 /// words or word pieces; if the folder is not empty.
 pub(crate) fn negatives(args: &Negatives, configs: &Path) -> Result<PathBuf> {
-    let Negatives { negatives, run: folder, refills, row, row_seed, data, backend } = args;
+    let Negatives { negatives, run: folder, row, row_seed, data, backend, .. } = args;
     let out = negatives.out.clone().unwrap_or_else(|| new_path("negatives"));
     let Some(folder) = folder else {
-        negatives.by_rules(&out, &negatives.command("cargo xtask"), &mut stdout())?;
+        negatives.by_rules(&out, "cargo xtask", &mut stdout())?;
         return Ok(out);
     };
     let (run, row) = Run::open(folder, (data.as_deref(), backend), configs, |config| {
@@ -49,8 +49,7 @@ pub(crate) fn negatives(args: &Negatives, configs: &Path) -> Result<PathBuf> {
         read: &|text| reading.read(text),
         spell: &|text| reading.words(text),
     };
-    let command = args.command("cargo xtask", folder);
-    negatives.by_model(&out, &command, (refills, &trained), &mut stdout())?;
+    args.by_model(&out, "cargo xtask", &trained, &mut stdout())?;
     Ok(out)
 }
 

@@ -18,7 +18,7 @@ use itm_report::terminal::{self, Palette};
 use serde::Serialize;
 
 #[cfg(feature = "burn")]
-pub use self::refills::{ModelSplit, Refills, RunNegatives, TrainedModel};
+pub use self::refills::{ModelSplit, RunNegatives, TrainedModel};
 
 use self::captions::CaptionSet;
 use self::truth::Verdicts;
@@ -97,11 +97,11 @@ struct OfKind {
 }
 
 impl Negatives {
-    /// Changes the captions by rules, and writes the negatives into a new or empty folder. `command` is the line that repeats the command.
+    /// Changes the captions by rules, and writes the negatives into a new or empty folder. `program` is the program that repeats the command.
     ///
     /// # Errors
     /// If a file cannot be read or written, or has no captions; if the folder is not empty.
-    pub fn by_rules(&self, folder: &Path, command: &str, out: &mut impl Write) -> Result<()> {
+    pub fn by_rules(&self, folder: &Path, program: &str, out: &mut impl Write) -> Result<()> {
         let written = new_folder(folder)?;
         let set = match self.is_scenes() {
             true => {
@@ -118,11 +118,12 @@ impl Negatives {
         let wanted = Quota { seed, per_caption, kinds: distinct(self.kinds.clone()) };
         let (records, counts) = negatives(&set.captions, &edits, &wanted);
         let maker = Maker::Rules(name(self.rules));
-        self.write(written, &set, (&records, &counts), (maker, &wanted.kinds, command), out)
+        let how = (maker, &wanted.kinds[..], self.command(program));
+        self.write(written, &set, (&records, &counts), how, out)
     }
 
     /// The command line of a program that repeats the command.
-    pub fn command(&self, program: &str) -> String {
+    fn command(&self, program: &str) -> String {
         let kinds: Vec<_> = self.kinds.iter().map(|&kind| name(kind)).collect();
         let train = self.train.as_ref().map(|path| format!(" --train {}", quoted(path.display())));
         let (train, kinds, rules) = (train.unwrap_or_default(), kinds.join(","), name(self.rules));
@@ -148,7 +149,7 @@ impl Negatives {
         written: NewFolder,
         set: &CaptionSet,
         (records, counts): (&[Record], &Counts),
-        (maker, kinds, command): (Maker, &[Kind], &str),
+        (maker, kinds, command): (Maker, &[Kind], String),
         out: &mut impl Write,
     ) -> Result<()> {
         let truth = set.world.as_ref().map(|world| truth::verdicts(&world.test, records));
@@ -167,7 +168,7 @@ impl Negatives {
             per_caption: self.per_caption,
             kinds: kinds.iter().map(|&kind| (kind, of_kind(kind))).collect(),
             version: env!("CARGO_PKG_VERSION"),
-            command: command.to_owned(),
+            command,
         };
         let (folder, new) = (written.target().to_owned(), written.path());
         write_benchmark(&new, set, records)?;

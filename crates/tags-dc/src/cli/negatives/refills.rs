@@ -20,23 +20,6 @@ use crate::record::{Kind, Record};
 use crate::train::TagsDc;
 use crate::{CaptionWords, Filter, Masker, Refill, Streams, Tailor};
 
-/// Options of negatives by a model, for a command with an option `--run`.
-#[derive(Debug, Clone, Args)]
-pub struct Refills {
-    /// Independent maskings per caption; the row's by default.
-    #[arg(long, requires = "run", value_name = "K", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub maskings: Option<u32>,
-    /// Refills per masking; the row's by default.
-    #[arg(long, requires = "run", value_name = "L", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub refills: Option<u32>,
-    /// Temperature of the draws: above 1, the model takes unlikely words more often. The row's by default.
-    #[arg(long, requires = "run", value_name = "TAU")]
-    pub temperature: Option<f64>,
-    /// Only the first images of the captions.
-    #[arg(long, requires = "run", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub images: Option<u32>,
-}
-
 /// Negatives by rules, or by the model of a finished run, for a program that keeps runs.
 #[derive(Debug, Args)]
 pub struct RunNegatives {
@@ -53,9 +36,18 @@ pub struct RunNegatives {
     /// Seed of the row.
     #[arg(long, default_value_t = 0, requires = "run", value_name = "SEED")]
     pub row_seed: u64,
-    /// How the model fills in words.
-    #[command(flatten)]
-    pub refills: Refills,
+    /// Independent maskings per caption; the row's by default.
+    #[arg(long, requires = "run", value_name = "K", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub maskings: Option<u32>,
+    /// Refills per masking; the row's by default.
+    #[arg(long, requires = "run", value_name = "L", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub refills: Option<u32>,
+    /// Temperature of the draws: above 1, the model takes unlikely words more often. The row's by default.
+    #[arg(long, requires = "run", value_name = "TAU")]
+    pub temperature: Option<f64>,
+    /// Only the first images of the captions.
+    #[arg(long, requires = "run", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub images: Option<u32>,
     /// Folder of the run's data set.
     #[arg(long, requires = "run", value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -66,18 +58,19 @@ pub struct RunNegatives {
 
 impl RunNegatives {
     /// The command line of a program that repeats the command with a run.
-    pub fn command(&self, program: &str, run: &Path) -> String {
-        let Self { row, row_seed, refills, data, backend, .. } = self;
-        let Refills { maskings, refills, temperature, images } = refills;
-        let mut line =
-            format!(" --run {} --row-seed {row_seed} --backend {backend}", quoted(run.display()));
+    fn command(&self, program: &str) -> String {
+        let Self { run, row, row_seed, data, backend, .. } = self;
+        let Self { maskings, refills, temperature, images, .. } = self;
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let run = quoted(path(run).unwrap_or_default());
+        let mut line = format!(" --run {run} --row-seed {row_seed} --backend {backend}");
         for (name, value) in [
             ("row", row.clone()),
             ("maskings", maskings.map(|n| n.to_string())),
             ("refills", refills.map(|n| n.to_string())),
             ("temperature", temperature.map(|tau| tau.to_string())),
             ("images", images.map(|n| n.to_string())),
-            ("data", data.as_ref().map(|data| data.display().to_string())),
+            ("data", path(data)),
         ] {
             line += &value.map_or(String::new(), |value| format!(" --{name} {}", quoted(value)));
         }
@@ -124,7 +117,7 @@ pub(super) struct OfModel {
     pub(super) images_not_in_the_run: usize,
 }
 
-impl Negatives {
+impl RunNegatives {
     /// Masks words of the captions, lets a model fill in other words, and writes the sentences that match the image best into a new or
     /// empty folder. A caption has no negatives if the parser splits it into other words than the model reads.
     ///
@@ -134,23 +127,23 @@ impl Negatives {
     pub fn by_model(
         &self,
         folder: &Path,
-        command: &str,
-        (refills, model): (&Refills, &TrainedModel),
+        program: &str,
+        model: &TrainedModel,
         out: &mut impl Write,
     ) -> Result<()> {
         let written = new_folder(folder)?;
-        let mut set = match (self.is_scenes(), model.world) {
+        let mut set = match (self.negatives.is_scenes(), model.world) {
             (true, Some(world)) => CaptionSet::scenes(world),
             (true, None) => {
                 let expected = "a file, because the run has other data";
                 return Err(Error::invalid("--captions", expected, SCENES));
             }
-            (false, _) => CaptionSet::read(&self.captions, None)?,
+            (false, _) => CaptionSet::read(&self.negatives.captions, None)?,
         };
-        let images = refills.images.map_or(usize::MAX, |n| n as usize);
+        let images = self.images.map_or(usize::MAX, |n| n as usize);
         set.captions.truncate(images);
         set.names.truncate(images);
-        let tailor = self.tailor(refills, model)?;
+        let tailor = self.tailor(model)?;
         let (records, counts, unknown) = self.refilled(&set, &tailor, model)?;
         let maker = Maker::Model(OfModel {
             row: model.name.clone(),
@@ -160,7 +153,8 @@ impl Negatives {
             temperature: tailor.refill.temperature,
             images_not_in_the_run: unknown,
         });
-        self.write(written, &set, (&records, &counts), (maker, &[Kind::Refill], command), out)
+        let how = (maker, &[Kind::Refill][..], self.command(program));
+        self.negatives.write(written, &set, (&records, &counts), how, out)
     }
 
     /// The negatives caption by caption, their counts, and the number of images that the model does not know.
@@ -194,7 +188,7 @@ impl Negatives {
                     counts.without += 1;
                     continue;
                 };
-                let streams = Streams { seed: self.seed, round: 0 };
+                let streams = Streams { seed: self.negatives.seed, round: 0 };
                 let tokens = method.marks().around(&(trained.read)(text)?);
                 let phrases = read.phrases(method.config().masking.duplicates);
                 let best =
@@ -203,7 +197,10 @@ impl Negatives {
                 records.extend(best.iter().filter_map(|negative| {
                     let edit = read.edited(&negative.tokens, &tokens, trained.words)?;
                     let score = Some(probability(negative.score));
-                    Some(Record { score, ..edit.record(format!("{}#{k}", image.id), self.seed) })
+                    Some(Record {
+                        score,
+                        ..edit.record(format!("{}#{k}", image.id), self.negatives.seed)
+                    })
                 }));
                 counts.without += usize::from(records.len() == before);
                 *counts.records.entry(Kind::Refill).or_default() += records.len() - before;
@@ -215,7 +212,7 @@ impl Negatives {
         Ok((records, counts, unknown))
     }
 
-    fn tailor(&self, refills: &Refills, trained: &TrainedModel) -> Result<Tailor<'static>> {
+    fn tailor(&self, trained: &TrainedModel) -> Result<Tailor<'static>> {
         let marks = trained.method.marks();
         let no_word =
             |&token: &u32| trained.words.get(token as usize).is_none_or(|word| word.is_empty());
@@ -223,15 +220,15 @@ impl Negatives {
         let count = |own: Option<u32>, row: usize| own.map_or(row, |n| n as usize);
         Ok(Tailor {
             masker: Masker::new(masking.by, masking.rate, marks.mask(), marks.words())?,
-            maskings: count(refills.maskings, masking.maskings),
+            maskings: count(self.maskings, masking.maskings),
             refill: Refill {
-                draws: count(refills.refills, synthetic.refills),
-                temperature: refills.temperature.unwrap_or(synthetic.temperature),
+                draws: count(self.refills, synthetic.refills),
+                temperature: self.temperature.unwrap_or(synthetic.temperature),
                 forbid: (0..marks.tokens as u32).filter(no_word).collect(), // a reader needs a sentence
             },
             filter: Filter::Paper, // of each image: the row's
             choice: synthetic.choice,
-            kept: self.per_caption,
+            kept: self.negatives.per_caption,
         })
     }
 }

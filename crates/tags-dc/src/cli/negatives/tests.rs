@@ -20,7 +20,7 @@ const TEXT: &str = "1\tTwo dogs run on the grass.\n1\tA brown dog jumps over a l
 fn negatives(line: &[&str]) -> Result<PathBuf> {
     let (args, mut out) = (args(line), vec![]);
     let folder = args.out.clone().unwrap();
-    args.by_rules(&folder, &args.command("tags-dc"), &mut out).map(|()| folder)
+    args.by_rules(&folder, "tags-dc", &mut out).map(|()| folder)
 }
 
 /// Runs the command on a file with these captions; returns the folder.
