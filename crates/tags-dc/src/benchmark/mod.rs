@@ -24,7 +24,7 @@ mod judge;
 mod orders;
 mod read;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use itm_core::{Error, Result};
 use serde::Serialize;
@@ -155,22 +155,16 @@ impl Ask {
 }
 
 /// One entry of SugarCrepe's files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
-pub struct Contrast {
+#[derive(Serialize, serde::Deserialize)]
+pub(crate) struct Contrast {
     /// Name of the picture.
     #[serde(rename = "filename")]
-    pub picture: String,
+    pub(crate) picture: String,
     /// The true caption.
-    pub caption: String,
+    pub(crate) caption: String,
     /// The false caption.
     #[serde(rename = "negative_caption")]
-    pub negative: String,
-}
-
-/// The text of a file in SugarCrepe's layout.
-pub fn sugarcrepe(entries: &[Contrast]) -> String {
-    let numbered: BTreeMap<usize, &Contrast> = entries.iter().enumerate().collect();
-    serde_json::to_string_pretty(&numbered).expect("numbers and texts") + "\n"
+    pub(crate) negative: String,
 }
 
 /// Pictures and captions, each once, while a file is read.

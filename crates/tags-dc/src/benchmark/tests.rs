@@ -227,18 +227,6 @@ fn a_blind_score_sees_no_picture() {
 }
 
 #[test]
-fn what_is_written_is_read() {
-    let entry = |picture: &str, k: usize| Contrast {
-        picture: picture.into(),
-        caption: format!("caption {k}"),
-        negative: format!("negative {k}"),
-    };
-    let entries: Vec<Contrast> = (0..12).map(|k| entry(["a.jpg", "b.jpg"][k % 2], k)).collect();
-    let all = read(Format::Sugarcrepe, &[("replace_obj.json", &sugarcrepe(&entries))]).unwrap();
-    assert_eq!((all.questions.len(), all.pictures.len(), all.captions.len()), (12, 2, 24));
-}
-
-#[test]
 fn bad_files_are_refused_with_a_place() {
     for (format, file, text, want) in [
         (

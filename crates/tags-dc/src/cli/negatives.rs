@@ -22,7 +22,7 @@ pub use self::refills::{ModelSplit, RunNegatives, TrainedModel};
 
 use self::captions::CaptionSet;
 use self::truth::Verdicts;
-use crate::benchmark::{Contrast, sugarcrepe};
+use crate::benchmark::Contrast;
 use crate::edits::{Captions, Counts, Edits, NounTable, Quota, Rules, negatives};
 use crate::phrases::parse;
 use crate::record::{self, Kind, Record};
@@ -194,15 +194,16 @@ fn write_benchmark(folder: &Path, set: &CaptionSet, records: &[Record]) -> Resul
     let folder = folder.join("sugarcrepe");
     std::fs::create_dir(&folder).map_err(Error::io(&folder))?;
     let captions = set.by_id();
-    let mut entries: BTreeMap<&str, Vec<Contrast>> = BTreeMap::new();
+    let mut files: BTreeMap<&str, BTreeMap<usize, Contrast>> = BTreeMap::new();
     for record in records {
         let (picture, caption) = captions[&record.caption];
         let [picture, caption, negative] = [picture, caption, &record.text].map(str::to_owned);
-        let contrast = Contrast { picture, caption, negative };
-        entries.entry(file_of(record.kind)).or_default().push(contrast);
+        let entries = files.entry(file_of(record.kind)).or_default();
+        entries.insert(entries.len(), Contrast { picture, caption, negative });
     }
-    entries.into_iter().try_for_each(|(file, entries)| {
-        write_bytes(&folder.join(file), sugarcrepe(&entries).as_bytes())
+    files.into_iter().try_for_each(|(file, entries)| {
+        let text = serde_json::to_string_pretty(&entries).expect("numbers and texts") + "\n";
+        write_bytes(&folder.join(file), text.as_bytes())
     })
 }
 
