@@ -40,6 +40,7 @@ pub use regions::{EmbeddedRegions, RegionBatch, RegionEmbedding, box_numbers};
 pub use scores::UniterScores;
 pub(crate) use scores::numbered;
 pub use shape::UniterShape;
+pub(crate) use start::unit;
 
 use joint::Layout;
 

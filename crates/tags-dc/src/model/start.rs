@@ -7,7 +7,6 @@ use itm_core::{Error, Result, host};
 use itm_kernels::{LayerNorm, TransformerBlock};
 
 use super::Uniter;
-use crate::evidence::unit;
 
 /// How much of its random direction a word keeps beside CCA's direction. Otherwise all words that say nothing about images would be one
 /// vector, and nothing could tell them apart where they are masked.
@@ -87,6 +86,12 @@ fn words(table: &Param<Tensor<2>>, map: &LinearMap, range: f64) -> Result<Param<
         row.iter_mut().zip(unit(&sum)).for_each(|(to, x)| *to = length * x);
     }
     Ok(parameter(values, table))
+}
+
+/// The vector at unit length; zeros stay.
+pub(crate) fn unit(vector: &[f32]) -> Vec<f32> {
+    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+    vector.iter().map(|x| x / norm).collect()
 }
 
 /// A new parameter with these values and the shape of `of`.

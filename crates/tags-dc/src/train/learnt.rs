@@ -8,10 +8,11 @@ use itm_core::start::Start;
 use itm_core::{Error, Result};
 
 use super::TagsDc;
+use super::evidence::StartEvidence;
 use crate::config::FilterKind;
 use crate::pool::among;
 use crate::words::distinct;
-use crate::{AbsentWords, CaptionWords, EvidenceBounds, Filter, SiblingStatistics, StartEvidence};
+use crate::{AbsentWords, CaptionWords, EvidenceBounds, Filter, SiblingStatistics};
 
 impl TagsDc {
     /// The same model with the words of all captions of each training image. Training needs them if the split lacks captions, for example

@@ -13,6 +13,7 @@
 
 mod assessment;
 mod captions;
+mod evidence;
 mod learnt;
 mod marks;
 mod method;

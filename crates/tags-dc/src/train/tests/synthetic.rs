@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use itm_core::start::{LinearMap, StartOptions};
 
 use super::*;
+use crate::train::evidence::StartEvidence;
 use crate::train::objective::word_logits;
-use crate::{CaptionWords, Choice, EvidenceBounds, Filter, Negative, StartEvidence, Verdict};
+use crate::{CaptionWords, Choice, EvidenceBounds, Filter, Negative, Verdict};
 
 /// All five losses, with masking by phrases.
 fn all() -> TagsDcConfig {
