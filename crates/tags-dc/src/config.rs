@@ -366,7 +366,7 @@ impl TagsDcConfig {
     }
 
     /// The backbone for regions of this width and this number of tokens.
-    pub fn shape(&self, features: usize, tokens: usize) -> UniterShape {
+    pub(crate) fn shape(&self, features: usize, tokens: usize) -> UniterShape {
         let ModelConfig { embed_dim, heads, layers, positions, initializer_range, .. } = self.model;
         let dropout = self.model.hidden_dropout;
         let mut shape = UniterShape::of_width(embed_dim, heads, layers, tokens);

@@ -143,7 +143,7 @@ pub fn plural(noun: &str) -> String {
 
 /// The form of a verb that a word can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VerbForm {
+pub(crate) enum VerbForm {
     /// `jump`
     Base,
     /// `jumps`

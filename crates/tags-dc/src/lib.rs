@@ -41,7 +41,7 @@ pub use filter::{CaptionWords, Filter, Repeat, Verdict};
 #[cfg(feature = "burn")]
 pub use itm_core::Preset;
 pub use masking::{MaskBy, Masker, Masking, label_probabilities};
-pub use pool::{Choice, Pick, Scores, draw_images, draw_texts, hardest, pool, top};
+pub use pool::{Choice, Pick, Scores, draw_images, draw_texts, hardest, pool};
 pub use random::{Purpose, Streams};
 pub use refill::{Generator, Refill};
 pub use siblings::SiblingStatistics;

@@ -152,7 +152,7 @@ pub(crate) fn picks(survivors: &[Survivor], scores: &[f32], m: usize) -> Result<
 ///
 /// # Errors
 /// If a score is NaN.
-pub fn top(scores: &[f32], m: usize) -> Result<Vec<usize>> {
+fn top(scores: &[f32], m: usize) -> Result<Vec<usize>> {
     if let Some(at) = scores.iter().position(|score| score.is_nan()) {
         return Err(Error::invalid(format!("score {at}"), "a number", "NaN"));
     }

@@ -24,7 +24,7 @@ use tags_dc::losses::{correction, cross_entropy, discrimination, hinges, masked_
 use tags_dc::model::{At, RegionBatch, Uniter, UniterShape};
 use tags_dc::{
     CaptionWords, CorrectionTargets, Filter, MaskBy, Masker, Masking, Purpose, Refill, Repeat,
-    Streams, accuracy, draw_images, draw_texts, hardest, label_probabilities, stayed, top,
+    Streams, accuracy, draw_images, draw_texts, hardest, label_probabilities, stayed,
 };
 
 use crate::HUGE;
@@ -374,7 +374,7 @@ fn masks_refills_and_models_of_tags_dc() {
         "words: expected at most 16777216, got": label_probabilities(&[], HUGE, 0.5),
         "words: expected at most 16777216, got": label_probabilities(&[vec![0]], HUGE, 0.5),
         "masking.rate: expected a share in (0, 1], got NaN": label_probabilities(&[], 0, NAN),
-        "score 0: expected a number, got NaN": top(&[f32::NAN], 1),
+        "score 0: expected a number, got NaN": hardest(&[0], &[f32::NAN], 1),
         "scores: expected 1, one per item, got 0": hardest(&[1], &[], 1),
         "image: expected a number below 2, got 2": draw_texts(&Pairs::uniform(2, 1), 2, 1, &mut STREAMS.of(Purpose::Masks, 0)),
         "text: expected a number below 2, got 9223372036854775808": draw_images(&Pairs::uniform(2, 1), HUGE, 1, &mut STREAMS.of(Purpose::Masks, 0)),

@@ -24,35 +24,35 @@ const SHOWN: u64 = 25;
 
 /// `tags-dc benchmark …`
 #[derive(Debug, Args)]
-pub struct BenchmarkArgs {
+pub(super) struct BenchmarkArgs {
     /// The layout of the files.
     #[arg(long, value_enum)]
-    pub format: Format,
+    format: Format,
     /// The benchmark's files, as published, or a folder of `.json` files.
     #[arg(long = "file", value_name = "FILE", required = true, num_args = 1..)]
-    pub files: Vec<PathBuf>,
+    files: Vec<PathBuf>,
     /// Write what must be scored into a new folder: `captions.txt`, a caption per line; `pictures.tsv`, a picture per line, with the box of a part of
     /// it; `pairs.tsv`, the picture and the caption of each score.
     #[arg(long, value_name = "DIR", required_unless_present_any = ["scores", "images"])]
-    pub list: Option<PathBuf>,
+    list: Option<PathBuf>,
     /// A `.npy` with a score per line of `pairs.tsv`. A larger score means a better match.
     #[arg(long, value_name = "FILE", group = "judged", conflicts_with = "texts")]
-    pub scores: Option<PathBuf>,
+    scores: Option<PathBuf>,
     /// A `.npy` with a row per picture: the names in `image_ids.txt` beside it, or in the order of `pictures.tsv`. The score is the cosine.
     #[arg(long, value_name = "FILE", group = "judged", requires = "texts")]
-    pub images: Option<PathBuf>,
+    images: Option<PathBuf>,
     /// A `.npy` with a row per caption: the captions in `captions.txt` beside it, or in the order of `captions.txt` of `--list`.
     #[arg(long, value_name = "FILE", requires = "images")]
-    pub texts: Option<PathBuf>,
+    texts: Option<PathBuf>,
     /// Captions that teach the blind score, as lines of an image's id, a tab and a caption. Never the captions of the benchmark.
     #[arg(long, value_name = "FILE", requires = "judged")]
-    pub train: Option<PathBuf>,
+    train: Option<PathBuf>,
     /// Write all lines of the table as JSON.
     #[arg(long, value_name = "FILE", requires = "judged")]
-    pub json: Option<PathBuf>,
+    json: Option<PathBuf>,
     /// Seed of the orders that `--format order` draws.
     #[arg(long, default_value_t = 0)]
-    pub seed: u64,
+    seed: u64,
 }
 
 /// A line of the table, with the blind score's.

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use itm_core::Result;
 
-pub(crate) use self::benchmark::BenchmarkArgs;
+use self::benchmark::BenchmarkArgs;
 pub use self::negatives::Negatives;
-pub use self::phrases::Phrases;
+use self::phrases::Phrases;
 
 /// Phrases of captions, and captions that are false of their images.
 #[derive(Debug, Parser)]
@@ -21,12 +21,12 @@ pub use self::phrases::Phrases;
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    command: Command,
 }
 
 /// The commands of `tags-dc`.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+enum Command {
     /// Objects, attributes and relations of captions, with the positions of their words.
     Phrases(Phrases),
     /// Write negative captions: sentences that are false of their image, each made by one change of a true caption.

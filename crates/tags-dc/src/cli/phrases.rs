@@ -11,23 +11,23 @@ use crate::phrases::{Duplicates, Sentence, parse, sidecar};
 
 /// `tags-dc phrases …`
 #[derive(Debug, Args)]
-pub struct Phrases {
+pub(super) struct Phrases {
     /// A sentence.
     #[arg(required_unless_present = "file", conflicts_with = "file")]
-    pub sentence: Option<String>,
+    sentence: Option<String>,
     /// A file of captions, one per line. Prints their phrases as JSON lines. A line may be `id<TAB>caption`; a line without an id has its
     /// number, counted from 0, as id.
     #[arg(long, value_name = "FILE")]
-    pub file: Option<PathBuf>,
+    file: Option<PathBuf>,
     /// Write the JSON lines to this file instead of standard output.
     #[arg(long, value_name = "FILE", conflicts_with = "sentence")]
-    pub out: Option<PathBuf>,
+    out: Option<PathBuf>,
     /// Print the graph of the sentence as JSON.
     #[arg(long, conflicts_with = "file")]
-    pub json: bool,
+    json: bool,
     /// Keep all phrases with the same words, not only the first.
     #[arg(long, conflicts_with = "sentence")]
-    pub duplicates: bool,
+    duplicates: bool,
 }
 
 impl Phrases {

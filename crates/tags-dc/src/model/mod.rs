@@ -147,7 +147,7 @@ impl Uniter {
 
     /// The model with blocks of this precision: [`Bert::with_precision`].
     #[must_use]
-    pub fn with_precision(self, precision: Precision) -> Self {
+    pub(crate) fn with_precision(self, precision: Precision) -> Self {
         Self { bert: self.bert.with_precision(precision), ..self }
     }
 

@@ -45,7 +45,7 @@ pub use self::assessment::{Assessment, CaptionAssessment, WordAssessment};
 pub use self::marks::Marks;
 #[cfg(feature = "page")]
 pub use self::page::{PairSentences, page};
-pub use self::pools::{Asked, Pool, PoolRows};
+pub use self::pools::{Pool, PoolRows};
 pub use self::sentences::{Caption, SentenceText, WordText};
 pub use self::shares::{FurtherShares, SentenceCounts, SentenceShares, Verdicts};
 

@@ -17,7 +17,7 @@ pub struct Pool {
 }
 
 /// Positions of the wanted words, the right answers, and the number of answers per pool.
-pub type Asked = (Vec<At>, Vec<u32>, Vec<usize>);
+type Asked = (Vec<At>, Vec<u32>, Vec<usize>);
 
 /// The rows of a batch: each caption that has negatives, followed by its negatives. A pool without negatives has no row, and counts 0 in
 /// the numbers per pool, as [`losses`](crate::losses) wants.
