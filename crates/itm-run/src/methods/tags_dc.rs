@@ -81,11 +81,11 @@ impl Recipe for TagsDcConfig {
         config.train.seed = seed;
         let (width, updates) = (sizes.region_width, self.train.all_updates(sizes.captions));
         let model = TagsDc::new(&config, width, marks(self, sizes)?, updates, device)?;
-        let model = match start {
+        let mut model = match start {
             Some(start) => model.with_start(start)?,
             None => model,
         };
-        let model = model.with_filter_of(&train)?;
+        model.learn_filter(&train)?;
         let masks = self.loss.mlm > 0.0 || self.loss.synthetic();
         if !masks || self.masking.by == MaskBy::Words {
             return Ok(Box::new(model));

@@ -68,7 +68,7 @@ impl TagsDc {
     /// Makes the negatives of a text of a split as training does, but without noise: the text is masked as the configuration says, refilled
     /// and filtered, and the best sentences stay. `phrases` are positions of the text's words; without phrases each word is its own phrase.
     /// With `filter = "siblings"` or `{ absent = … }` a loaded model that has made no step since needs
-    /// [`with_filter_of`](Self::with_filter_of).
+    /// [`learn_filter`](Self::learn_filter).
     ///
     /// # Errors
     /// As [`assess`](Self::assess); also if the text does not exist, or a phrase has a position outside the text.

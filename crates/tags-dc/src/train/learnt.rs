@@ -38,18 +38,6 @@ impl TagsDc {
         Self { caption_words: Some(Arc::new(words)), ..self }
     }
 
-    /// The same model, after its filter has learnt from the training split which words name the same thing, and with how little evidence an
-    /// image shows a word, if `filter` is `"siblings"` or `{ absent = … }`. A step with synthetic sentences learns this too, so that only a
-    /// loaded model that makes no such step needs this call.
-    ///
-    /// # Errors
-    /// If evidence is asked for, and the model has no [start](Self::with_start), the images are not regions of the model's width, or a region
-    /// cannot be read.
-    pub fn with_filter_of(mut self, train: &Items) -> Result<Self> {
-        self.learn_filter(train)?;
-        Ok(self)
-    }
-
     /// The row's filter for an image of a split, for [`Tailor`](crate::Tailor).
     ///
     /// # Errors
@@ -69,8 +57,14 @@ impl TagsDc {
         Ok(words.map(Vec::as_slice))
     }
 
-    /// Learns once what the filter needs.
-    pub(super) fn learn_filter(&mut self, train: &Items) -> Result<()> {
+    /// Learns once from the training split which words name the same thing, and with how little evidence an image shows a word, if `filter` is
+    /// `"siblings"` or `{ absent = … }`. A step with synthetic sentences does this too, so that only a loaded model that makes no such step
+    /// needs this call.
+    ///
+    /// # Errors
+    /// If evidence is asked for, and the model has no [start](Self::with_start), the images are not regions of the model's width, or a region
+    /// cannot be read.
+    pub fn learn_filter(&mut self, train: &Items) -> Result<()> {
         let filter = self.config.synthetic.filter;
         let learns = matches!(filter, FilterKind::Siblings | FilterKind::Absent(_));
         if learns && !self.learnt.done {

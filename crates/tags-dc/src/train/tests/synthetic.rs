@@ -243,13 +243,14 @@ fn the_absent_filter_looks_at_the_image() {
     let told = |image| split.pairs.texts_of(image).iter().flat_map(|&t| split.texts[t].clone());
     let told: Vec<BTreeSet<u32>> = (0..5).map(|image| told(image).collect()).collect();
     let told: Vec<Vec<u32>> = told.into_iter().map(|words| words.into_iter().collect()).collect();
-    let line = made(&config, &split).with_filter_of(&split.items()).unwrap_err().to_string();
+    let line = made(&config, &split).learn_filter(&split.items()).unwrap_err().to_string();
     assert!(line.starts_with("synthetic.filter.absent: expected the maps of a start"), "{line}");
     let of = |image, words: &[u32]| evidence.of(&split.regions, image, words);
     let bounds = EvidenceBounds::fit(WORDS, &told, 0.6, of).unwrap();
     let made =
         |model: &TagsDc, text| model.negatives(&split.items(), text, &[], 5).unwrap().negatives;
-    let ready = model.with_filter_of(&split.items()).unwrap();
+    let mut ready = model;
+    ready.learn_filter(&split.items()).unwrap();
     let mut paper = ready.clone();
     paper.config.synthetic.filter = FilterKind::Paper;
     let (mut kept, mut dropped) = (0, 0);
@@ -282,7 +283,8 @@ fn a_filter_learns_once() {
     let (split, mut config) = (Split::new(), all());
     config.synthetic.filter = FilterKind::Siblings;
     config.loss = LossConfig { istm: 0.0, wod: 0.0, woc: 0.0, ..config.loss };
-    let mut model = made(&config, &split).with_filter_of(&split.items()).unwrap();
+    let mut model = made(&config, &split);
+    model.learn_filter(&split.items()).unwrap();
     let learnt = model.learnt.clone();
     assert!(learnt.done);
     model.learn_filter(&split.items()).unwrap();
