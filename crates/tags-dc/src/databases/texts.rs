@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use indexmap::{IndexMap, IndexSet};
 use itm_core::files::read_json;
 use itm_core::{Error, Pairs, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::environment::Environment;
 use super::value;
@@ -72,7 +72,8 @@ impl Text {
 }
 
 /// Tokens that are not words, and the range of the tokens that are words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub struct Meta {
     /// `[CLS]`
     pub cls: u32,
@@ -83,28 +84,24 @@ pub struct Meta {
     /// `[UNK]`
     pub unk: u32,
     /// The tokens from which a random token is drawn.
+    #[serde(rename = "v_range", deserialize_with = "range")]
     pub words: Range<u32>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-struct StoredMeta {
-    cls: u32,
-    sep: u32,
-    mask: u32,
-    unk: u32,
-    #[serde(rename = "v_range")]
-    words: [u32; 2],
+/// A range that is written as a list.
+fn range<'de, D: Deserializer<'de>>(from: D) -> Result<Range<u32>, D::Error> {
+    let [start, end] = <[u32; 2]>::deserialize(from)?;
+    Ok(start..end)
 }
 
 impl Meta {
     fn read(path: &Path) -> Result<Self> {
         let what = "`CLS`, `SEP`, `MASK`, `UNK` and `v_range`";
-        let StoredMeta { cls, sep, mask, unk, words: [first, last] } = read_json(path, what)?;
+        let meta: Self = read_json(path, what)?;
         let place = format_args!("{} v_range", path.display());
-        let got = format_args!("{first}, {last}");
-        Error::unless(first < last, place, "a first token below the last", got)?;
-        Ok(Self { cls, sep, mask, unk, words: first..last })
+        let got = format_args!("{}, {}", meta.words.start, meta.words.end);
+        Error::unless(!meta.words.is_empty(), place, "a first token below the last", got)?;
+        Ok(meta)
     }
 
     /// `[CLS]`, the pieces, `[SEP]`.

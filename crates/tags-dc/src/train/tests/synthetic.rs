@@ -237,7 +237,7 @@ fn the_absent_filter_looks_at_the_image() {
         bias: vec![0.1; d],
     };
     let start = Start { image: map(WIDTH, 0.0), text: map(WORDS, 0.5) };
-    let model = made(&config, &split).with_start(&start).unwrap();
+    let mut ready = made(&config, &split).with_start(&start).unwrap();
     let evidence = StartEvidence::new(&start);
     let all: Vec<u32> = (0..WORDS as u32).collect();
     let told = |image| split.pairs.texts_of(image).iter().flat_map(|&t| split.texts[t].clone());
@@ -249,7 +249,6 @@ fn the_absent_filter_looks_at_the_image() {
     let bounds = EvidenceBounds::fit(WORDS, &told, 0.6, of).unwrap();
     let made =
         |model: &TagsDc, text| model.negatives(&split.items(), text, &[], 5).unwrap().negatives;
-    let mut ready = model;
     ready.learn_filter(&split.items()).unwrap();
     let mut paper = ready.clone();
     paper.config.synthetic.filter = FilterKind::Paper;
