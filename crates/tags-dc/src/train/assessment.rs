@@ -35,15 +35,6 @@ pub struct WordAssessment {
     pub correction: u32,
 }
 
-/// A caption and the synthetic sentences that passed the filter, the best first.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CaptionAssessment {
-    /// The caption.
-    pub caption: Assessment,
-    /// Its negatives.
-    pub negatives: Vec<Assessment>,
-}
-
 impl TagsDc {
     /// What the model says about sentences beside an image of a split. The sentences have `[CLS]` and `[SEP]`.
     ///
@@ -65,7 +56,7 @@ impl TagsDc {
         judge(&self.model().valid(), regions, image, sentences)
     }
 
-    /// Makes the negatives of a text of a split as training does, but without noise: the text is masked as the configuration says, refilled
+    /// A text of a split, and its negatives, the best first, which are made as in training, but without noise: the text is masked as the configuration says, refilled
     /// and filtered, and the best sentences stay. `phrases` are positions of the text's words; without phrases each word is its own phrase.
     /// With `filter = "siblings"` or `{ absent = … }` a loaded model that has made no step since needs
     /// [`learn_filter`](Self::learn_filter).
@@ -78,7 +69,7 @@ impl TagsDc {
         text: usize,
         phrases: &[Vec<usize>],
         seed: u64,
-    ) -> Result<CaptionAssessment> {
+    ) -> Result<(Assessment, Vec<Assessment>)> {
         let regions = items.images.regions(self.model().shape.features)?;
         among("text", text, items.texts.len())?;
         let (model, seed) = (self.model().valid(), random::derive(seed, text as u64));
@@ -99,7 +90,7 @@ impl TagsDc {
         sentences.extend(negatives.iter().map(|negative| &negative.tokens[..]));
         let mut judged = judge(&model, regions, image, &sentences)?.into_iter();
         let caption = judged.next().expect("the caption itself");
-        Ok(CaptionAssessment { caption, negatives: judged.collect() })
+        Ok((caption, judged.collect()))
     }
 }
 

@@ -7,7 +7,7 @@
 //! | negatives from the training split: drawn, scored, the hardest kept | `retrieval` |
 //! | synthetic sentences: refilled, filtered, scored, the best kept | `synthetic` |
 //! | captions and negatives as rows of a batch, for your own loop | [`Pool`], [`PoolRows`] |
-//! | sentences and words judged after training | [`Assessment`], [`CaptionAssessment`] |
+//! | sentences and words judged after training | [`Assessment`] |
 //! | the same word by word as a reader sees them, and against a truth | [`SentenceText`], [`SentenceShares`] |
 //! | Eq. 1 to 5 and 7 to 10 | `objective` |
 
@@ -41,7 +41,7 @@ use itm_core::start::Start;
 use itm_core::{Error, Result};
 use itm_kernels::{Noise, random};
 
-pub use self::assessment::{Assessment, CaptionAssessment, WordAssessment};
+pub use self::assessment::{Assessment, WordAssessment};
 pub use self::marks::Marks;
 #[cfg(feature = "page")]
 pub use self::page::{PairSentences, page};

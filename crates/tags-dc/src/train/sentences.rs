@@ -74,8 +74,7 @@ impl TagsDc {
             return Ok(Some(vec![]));
         };
         let phrases = read.phrases(Duplicates::Kept);
-        let pool = self.negatives(&of.items, of.text, &phrases, SEED)?;
-        let own = &pool.caption;
+        let (own, negatives) = self.negatives(&of.items, of.text, &phrases, SEED)?;
         let sentence = |negative: &Assessment| {
             let text = read.edited(&negative.tokens, &own.tokens, of.words)?.text;
             let below = negative.score < own.score;
@@ -86,7 +85,7 @@ impl TagsDc {
             });
             Some(SentenceText { text, score: negative.score, below, words, corrected })
         };
-        Ok(Some(pool.negatives.iter().filter_map(sentence).collect()))
+        Ok(Some(negatives.iter().filter_map(sentence).collect()))
     }
 
     /// A caption of a split beside any image of the split.

@@ -117,8 +117,8 @@ fn a_generator_of_its_own_learns_first() {
 fn a_generator_of_its_own_makes_the_sentences() {
     let [split, other] = [0.0, 0.5].map(Split::with_first_box);
     let sentences = |model: &TagsDc, split: &Split| {
-        let made = model.negatives(&split.items(), 1, &[vec![0], vec![1]], 5).unwrap();
-        let mut all: Vec<_> = made.negatives.into_iter().map(|one| one.tokens).collect();
+        let (_, made) = model.negatives(&split.items(), 1, &[vec![0], vec![1]], 5).unwrap();
+        let mut all: Vec<_> = made.into_iter().map(|one| one.tokens).collect();
         all.sort();
         assert!(!all.is_empty());
         all

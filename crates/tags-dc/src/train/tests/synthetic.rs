@@ -247,8 +247,7 @@ fn the_absent_filter_looks_at_the_image() {
     assert!(line.starts_with("synthetic.filter.absent: expected the maps of a start"), "{line}");
     let of = |image, words: &[u32]| evidence.of(&split.regions, image, words);
     let bounds = EvidenceBounds::fit(WORDS, &told, 0.6, of).unwrap();
-    let made =
-        |model: &TagsDc, text| model.negatives(&split.items(), text, &[], 5).unwrap().negatives;
+    let made = |model: &TagsDc, text| model.negatives(&split.items(), text, &[], 5).unwrap().1;
     ready.learn_filter(&split.items()).unwrap();
     let mut paper = ready.clone();
     paper.config.synthetic.filter = FilterKind::Paper;
@@ -362,14 +361,15 @@ fn sentences_and_words_are_judged_by_the_heads() {
     let pool = model.negatives(&items, 3, &phrases(&split)[3], 5).unwrap();
     assert_eq!(pool, model.negatives(&items, 3, &phrases(&split)[3], 5).unwrap());
     assert_ne!(pool, model.negatives(&items, 3, &phrases(&split)[3], 6).unwrap());
+    let (caption, negatives) = pool;
     let twice = [&[0][..], &[1], &[1], &[1]].map(<[usize]>::to_vec);
     let once = |k: usize| model.negatives(&items, 3, &twice[..k], 5).unwrap();
     assert_eq!(once(4), once(2), "masking.duplicates = \"once\"");
-    assert_eq!(pool.caption.tokens, model.marks().around(&split.texts[3]));
-    assert_eq!(pool.negatives.len(), 3);
-    assert!(pool.negatives.is_sorted_by(|a, b| a.score >= b.score - 1e-6));
+    assert_eq!(caption.tokens, model.marks().around(&split.texts[3]));
+    assert_eq!(negatives.len(), 3);
+    assert!(negatives.is_sorted_by(|a, b| a.score >= b.score - 1e-6));
     let regions = RegionBatch::of(&split.regions, &[1]).unwrap();
-    for judged in pool.negatives.iter().chain([&pool.caption]) {
+    for judged in negatives.iter().chain([&caption]) {
         let regions = model.model().embed_regions(&regions);
         let text = TokenBatch::new(&[&judged.tokens[..]]);
         let joint = model.model().join(&text, &regions, &[0], Noise::Off);
@@ -387,8 +387,8 @@ fn sentences_and_words_are_judged_by_the_heads() {
     }
     let mut phase_1 = config;
     (phase_1.loss.wod, phase_1.loss.woc) = (0.0, 0.0);
-    let judged = made(&phase_1, &split).assess(&items, 1, &[&pool.caption.tokens]).unwrap();
-    assert!(judged[0].words.is_none() && judged[0].tokens == pool.caption.tokens);
+    let judged = made(&phase_1, &split).assess(&items, 1, &[&caption.tokens]).unwrap();
+    assert!(judged[0].words.is_none() && judged[0].tokens == caption.tokens);
 }
 
 #[test]
