@@ -23,7 +23,7 @@ use tags_dc::model::At;
 use tags_dc::train::{Pool, PoolRows};
 use tags_dc::{
     CaptionWords, Choice, CorrectionTargets, Error, Filter, Generator, MaskBy, Masker, Masking,
-    Pairs, Purpose, Refill, Result, Scores, Streams, Tailor, accuracy, draw_texts, hardest, losses,
+    Pairs, Purpose, Refill, Result, Scores, Tailor, accuracy, draw_texts, hardest, losses,
 };
 
 /// Number of words and marks.
@@ -139,13 +139,12 @@ fn step(learner: &mut Trainer<Model>) -> Result<Step> {
     let (number, model) = (learner.steps(), learner.module());
     let pairs = Pairs::uniform(IMAGES, 2);
     let text = number as usize * 5 % pairs.texts();
-    let streams = Streams { seed: number, round: 0 };
     let (image, caption) = (pairs.image_of(text), caption(text));
     let without_gradients = model.valid();
     let scorer = &mut WithImage(&without_gradients, image);
 
     // Eq. 5: captions of other images, the hardest of the drawn ones.
-    let drawn = draw_texts(&pairs, image, DRAWN, &mut streams.of(Purpose::Texts, 0))?;
+    let drawn = draw_texts(&pairs, image, DRAWN, &mut Purpose::Texts.stream(number, 0))?;
     let texts: Vec<Vec<u32>> = drawn.iter().map(|&text| self::caption(text)).collect();
     let texts: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
     let hard: Vec<Vec<u32>> =
@@ -158,7 +157,7 @@ fn step(learner: &mut Trainer<Model>) -> Result<Step> {
     // Eq. 1: masked words.
     let tailor = tailor()?;
     let phrases = [vec![0], vec![1, 2]];
-    let mut rng = streams.of(Purpose::Masks, 0);
+    let mut rng = Purpose::Masks.stream(number, 0);
     let masked = tailor.masker.maskings(&caption, &phrases, tailor.maskings, &mut rng)?;
     let texts: Vec<&[u32]> = masked.iter().map(|row| &row.ids[..]).collect();
     let at = targets(&masked);
@@ -170,7 +169,7 @@ fn step(learner: &mut Trainer<Model>) -> Result<Step> {
     let own: Vec<Vec<u32>> =
         pairs.texts_of(image).iter().map(|&text| self::caption(text)).collect();
     let protected = CaptionWords::of(own.iter().map(Vec::as_slice));
-    let negatives = tailor.negatives(&caption, &phrases, &protected, scorer, streams, 0)?;
+    let negatives = tailor.negatives(&caption, &phrases, &protected, scorer, number, 0)?;
     let (mut loss, mut right) = (itm + mlm * 0.1, None);
     if !negatives.is_empty() {
         let (synthetic, shares) = synthetic(model, Pool { image, positive: caption, negatives })?;

@@ -14,7 +14,7 @@ use tags_dc::phrases::{Duplicates, Sentence, parse};
 use tags_dc::record::{self, Kind, Record};
 use tags_dc::{
     CaptionWords, Choice, Filter, Generator, MaskBy, Masker, Masking, Negative, Refill, Result,
-    Scores, Streams, Tailor,
+    Scores, Tailor,
 };
 
 /// Captions of three images.
@@ -152,14 +152,14 @@ pub(crate) fn write(out: &mut impl Write) -> Result<()> {
         choice: Choice::Best,
         kept: 3,
     };
-    let (streams, mut number) = (Streams { seed: SEED, round: 0 }, 0);
+    let mut number = 0;
     let mut lines = vec![];
     for (image, (sentences, here)) in images.iter().zip(&tokens).enumerate() {
         let mut model = Counts::new(vocabulary.tokens(), &all, here);
         let told = CaptionWords::of(here.iter().map(Vec::as_slice));
         for (k, (caption, own)) in sentences.iter().zip(here).enumerate() {
             let lists = phrases(caption);
-            let best = tailor.negatives(own, &lists, &told, &mut model, streams, number)?;
+            let best = tailor.negatives(own, &lists, &told, &mut model, SEED, number)?;
             for negative in &best {
                 let id = format!("{image}#{k}");
                 lines.extend(record(id, caption, own, negative, &vocabulary));

@@ -42,7 +42,7 @@ pub use filter::{CaptionWords, Filter, Repeat, Verdict};
 pub use itm_core::Preset;
 pub use masking::{MaskBy, Masker, Masking, label_probabilities};
 pub use pool::{Choice, Pick, Scores, draw_images, draw_texts, hardest, pool};
-pub use random::{Purpose, Streams};
+pub use random::Purpose;
 pub use refill::{Generator, Refill};
 pub use siblings::SiblingStatistics;
 pub use tailor::{Negative, Tailor};

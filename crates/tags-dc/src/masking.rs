@@ -61,12 +61,12 @@ impl Masking {
 /// [`label_probabilities`]: well above 15 % in a short sentence.
 ///
 /// ```
-/// use tags_dc::{MaskBy, Masker, Purpose, Streams};
+/// use tags_dc::{MaskBy, Masker, Purpose};
 ///
 /// let masker = Masker::new(MaskBy::Phrases, 0.15, 103, 106..28996)?;
 /// let tokens = [101, 138, 3058, 3676, 1204, 102]; // [CLS] A brown dog jumps [SEP]
 /// let phrases = [vec![1], vec![2], vec![3]]; // positions without [CLS]
-/// let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Masks, 17);
+/// let mut rng = Purpose::Masks.stream(1, 17);
 /// let masked = masker.maskings(&tokens, &phrases, 20, &mut rng)?;
 /// assert_eq!(masked.len(), 20);
 /// assert!(masked.iter().all(|row| row.labels[1].is_none() && row.targets().count() > 0));

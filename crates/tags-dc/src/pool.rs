@@ -173,10 +173,10 @@ fn top(scores: &[f32], m: usize) -> Result<Vec<usize>> {
 /// If there is not one score per item, or a score is NaN.
 ///
 /// ```
-/// use tags_dc::{Pairs, Purpose, Streams, draw_texts, hardest};
+/// use tags_dc::{Pairs, Purpose, draw_texts, hardest};
 ///
 /// let pairs = Pairs::new(3, vec![0, 0, 1, 2, 2])?; // texts 0 and 1 describe image 0
-/// let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Texts, 0);
+/// let mut rng = Purpose::Texts.stream(1, 0);
 /// let drawn = draw_texts(&pairs, 0, 399, &mut rng)?; // there are only three others
 /// assert_eq!(drawn, [2, 3, 4]);
 /// let scores = [0.2, 0.9, 0.7]; // of image 0 with each of these
@@ -240,8 +240,8 @@ fn draw_without(n: usize, left_out: &[usize], count: usize, rng: &mut impl RngEx
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Purpose;
     use crate::filter::{CaptionWords, Repeat};
-    use crate::{Purpose, Streams};
 
     /// Scores a row by its first token, and counts the rows.
     struct First {
@@ -336,7 +336,7 @@ mod tests {
         let pairs = Pairs::new(3, vec![0, 1, 0, 2, 1, 0, 2]).unwrap();
         let mut drawn = [0; 7];
         for number in 0..3000 {
-            let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Texts, number);
+            let mut rng = Purpose::Texts.stream(0, number);
             let texts = draw_texts(&pairs, 0, 2, &mut rng).unwrap();
             assert_eq!(texts.len(), 2);
             assert_ne!(texts[0], texts[1], "without replacement");
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn a_set_smaller_than_q_is_taken_whole() {
         let pairs = Pairs::new(3, vec![0, 1, 0, 2]).unwrap();
-        let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Images, 0);
+        let mut rng = Purpose::Images.stream(0, 0);
         assert_eq!(draw_texts(&pairs, 0, 399, &mut rng).unwrap(), [1, 3]);
         assert_eq!(draw_images(&pairs, 1, 399, &mut rng).unwrap(), [0, 2]);
         assert_eq!(draw_images(&pairs, 1, 2, &mut rng).unwrap(), [0, 2]);
@@ -364,7 +364,7 @@ mod tests {
     #[test]
     fn an_anchor_that_is_not_there_is_refused() {
         let pairs = Pairs::new(3, vec![0, 1, 0, 2]).unwrap();
-        let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Images, 0);
+        let mut rng = Purpose::Images.stream(0, 0);
         let line = |drawn: Result<Vec<usize>>| drawn.unwrap_err().to_string();
         let image = line(draw_texts(&pairs, 3, 1, &mut rng));
         assert_eq!(image, "image: expected a number below 3, got 3");

@@ -36,13 +36,13 @@ pub trait Generator {
 /// vocabulary can be drawn, as in the released program; `forbid` excludes tokens.
 ///
 /// ```
-/// use tags_dc::{Masking, Purpose, Refill, Streams};
+/// use tags_dc::{Masking, Purpose, Refill};
 ///
 /// let row = Masking { ids: vec![101, 103, 102], labels: vec![None, Some(7), None] };
 /// let mut logits = vec![f32::NEG_INFINITY; 200];
 /// logits[9] = 0.0; // the only token with a chance
 /// let refill = Refill { draws: 2, temperature: 1.5, forbid: vec![] };
-/// let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Refills, 0);
+/// let mut rng = Purpose::Refills.stream(1, 0);
 /// let rows = refill.draw(&[row], &logits, 200, &mut rng)?;
 /// assert_eq!(rows, [[101, 9, 102], [101, 9, 102]]);
 /// # Ok::<(), itm_core::Error>(())

@@ -5,7 +5,7 @@ use itm_core::{Error, Result};
 use crate::filter::{CaptionWords, Filter, Repeat};
 use crate::masking::{Masker, Masking};
 use crate::pool::{Choice, Pick, Scores, scored, survivors};
-use crate::random::{Purpose, Streams};
+use crate::random::Purpose;
 use crate::refill::{Generator, Refill};
 
 /// How negatives of a caption are made with a model of image and text.
@@ -22,7 +22,7 @@ use crate::refill::{Generator, Refill};
 ///
 /// ```
 /// use itm_core::Result;
-/// use tags_dc::{Choice, Filter, Generator, MaskBy, Masking, Masker, CaptionWords, Refill, Scores, Streams, Tailor};
+/// use tags_dc::{Choice, Filter, Generator, MaskBy, Masking, Masker, CaptionWords, Refill, Scores, Tailor};
 ///
 /// /// All words are equally likely. Words with larger numbers match better.
 /// struct Model;
@@ -50,8 +50,7 @@ use crate::refill::{Generator, Refill};
 ///     kept: 3,
 /// };
 /// let told = CaptionWords::of([&[5, 6][..], &[7]]);
-/// let streams = Streams { seed: 1, round: 0 };
-/// let negatives = tailor.negatives(&caption, &[vec![0], vec![1]], &told, &mut Model, streams, 0)?;
+/// let negatives = tailor.negatives(&caption, &[vec![0], vec![1]], &told, &mut Model, 1, 0)?;
 /// assert_eq!(negatives.len(), 3);
 /// assert!(negatives.is_sorted_by(|a, b| a.score >= b.score));
 /// # Ok::<(), itm_core::Error>(())
@@ -105,20 +104,20 @@ impl Tailor<'_> {
         phrases: &[Vec<usize>],
         told: &CaptionWords,
         model: &mut M,
-        streams: Streams,
+        seed: u64,
         number: u64,
     ) -> Result<Vec<Negative>> {
         for (field, n) in [("maskings", self.maskings), ("kept", self.kept)] {
             Error::unless(n > 0, format_args!("tailor.{field}"), "at least 1", n)?;
         }
-        let mut rng = streams.of(Purpose::Masks, number);
+        let mut rng = Purpose::Masks.stream(seed, number);
         let masked = self.masker.maskings(caption, phrases, self.maskings, &mut rng)?;
-        let mut rng = streams.of(Purpose::Refills, number);
+        let mut rng = Purpose::Refills.stream(seed, number);
         let logits = model.logits(&masked)?;
         let rows = self.refill.draw(&masked, &logits, model.vocabulary(), &mut rng)?;
         let verdicts = self.filter.verdicts(caption, &rows, told, Repeat::First);
         let left = survivors(&verdicts, &self.filter);
-        let left = self.choice.drawn(left, self.kept, &mut streams.of(Purpose::Choice, number));
+        let left = self.choice.drawn(left, self.kept, &mut Purpose::Choice.stream(seed, number));
         let own = (self.choice == Choice::Below).then_some(caption);
         let best = scored(&rows, &left, own, self.kept, model)?;
         let negative = |pick: Pick| {
@@ -167,11 +166,10 @@ mod tests {
     #[test]
     fn golden_negatives_are_all_changes_best_first() {
         let told = CaptionWords::of([&[5, 6][..]]);
-        let streams = Streams { seed: 1, round: 0 };
         let of = |kept, word, told: &CaptionWords| {
             let (caption, phrases) = ([17, 5, 6, 18], [vec![0], vec![1]]);
             let tailor = tailor(kept);
-            tailor.negatives(&caption, &phrases, told, &mut Only(word), streams, 3).unwrap()
+            tailor.negatives(&caption, &phrases, told, &mut Only(word), 1, 3).unwrap()
         };
         let tokens =
             |all: Vec<Negative>| -> Vec<Vec<u32>> { all.into_iter().map(|n| n.tokens).collect() };
@@ -194,8 +192,7 @@ mod tests {
         let of = |choice, kept, word, seed| -> Vec<[u32; 2]> {
             let tailor = Tailor { choice, ..tailor(kept) };
             let (caption, phrases) = ([17, 5, 6, 18], [vec![0], vec![1]]);
-            let streams = Streams { seed, round: 0 };
-            let made = tailor.negatives(&caption, &phrases, &told, &mut Only(word), streams, 3);
+            let made = tailor.negatives(&caption, &phrases, &told, &mut Only(word), seed, 3);
             made.unwrap().iter().map(|negative| [negative.tokens[1], negative.tokens[2]]).collect()
         };
         assert_eq!(of(Choice::Below, 2, 9, 1), [[0; 2]; 0]);
@@ -211,9 +208,9 @@ mod tests {
 
     #[test]
     fn numbers_of_nothing_are_refused() {
-        let (told, streams) = (CaptionWords::default(), Streams { seed: 1, round: 0 });
+        let told = CaptionWords::default();
         let line = |tailor: Tailor| {
-            let of = tailor.negatives(&[17, 5, 18], &[], &told, &mut Only(9), streams, 0);
+            let of = tailor.negatives(&[17, 5, 18], &[], &told, &mut Only(9), 1, 0);
             of.unwrap_err().to_string()
         };
         let no_refill = Refill { draws: 0, ..tailor(1).refill };

@@ -1,10 +1,10 @@
 //! Edits of captions of Scenes, where the truth of a sentence is known.
 
 use scenes::{Scenes, ScenesSplit, Sizes, entails, parse as meaning};
+use tags_dc::Purpose;
 use tags_dc::edits::{CaptionLemmas, Edits, NounTable, Rules};
 use tags_dc::phrases::{Sentence, parse};
 use tags_dc::record::Kind;
-use tags_dc::{Purpose, Streams};
 
 /// Variants of one kind.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ fn shares(scenes: &Scenes, rules: Rules) -> Vec<(Kind, Share)> {
         let told = CaptionLemmas::of(captions);
         for (k, caption) in captions.iter().enumerate() {
             let number = (5 * image + k) as u64;
-            let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Edits, number);
+            let mut rng = Purpose::Edits.stream(0, number);
             for edit in edits.of(caption, &told, &mut rng) {
                 let (_, share) = shares
                     .iter_mut()

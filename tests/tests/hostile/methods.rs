@@ -24,7 +24,7 @@ use tags_dc::losses::{correction, cross_entropy, discrimination, hinges, masked_
 use tags_dc::model::{At, RegionBatch, Uniter, UniterShape};
 use tags_dc::{
     CaptionWords, CorrectionTargets, Filter, MaskBy, Masker, Masking, Purpose, Refill, Repeat,
-    Streams, accuracy, draw_images, draw_texts, hardest, label_probabilities, stayed,
+    accuracy, draw_images, draw_texts, hardest, label_probabilities, stayed,
 };
 
 use crate::HUGE;
@@ -112,8 +112,6 @@ fn distribution(mean: f64, deviation: f64) -> ScoreDistribution {
 fn masker() -> Masker {
     Masker::new(MaskBy::Phrases, 0.15, 9, 0..9).unwrap()
 }
-
-const STREAMS: Streams = Streams { seed: 0, round: 0 };
 
 fn refill() -> Refill {
     Refill { draws: 1, temperature: 1.0, forbid: vec![] }
@@ -367,25 +365,25 @@ fn masks_refills_and_models_of_tags_dc() {
         "masking.rate: expected a share in (0, 1], got 0": Masker::new(MaskBy::Phrases, 0.0, 9, 0..9),
         "masking.rate: expected a share in (0, 1], got NaN": Masker::new(MaskBy::Phrases, NAN, 9, 0..9),
         "masking.range: expected at least one token, got 9..9": Masker::new(MaskBy::Phrases, 0.15, 9, 9..9),
-        "sentence: expected a token between [CLS] and [SEP], got": masker().maskings(&[1, 2], &[], 1, &mut STREAMS.of(Purpose::Masks, 0)),
-        "phrase 0: expected positions below 1, got 1": masker().maskings(&[1, 3, 2], &[vec![1]], 1, &mut STREAMS.of(Purpose::Masks, 0)),
-        "phrase 0: expected positions below 1, got": masker().maskings(&[1, 3, 2], &[vec![usize::MAX]], 1, &mut STREAMS.of(Purpose::Masks, 0)),
-        "maskings: expected at most 1000000, got": masker().maskings(&[1, 3, 2], &[vec![0]], usize::MAX, &mut STREAMS.of(Purpose::Masks, 0)),
+        "sentence: expected a token between [CLS] and [SEP], got": masker().maskings(&[1, 2], &[], 1, &mut Purpose::Masks.stream(0, 0)),
+        "phrase 0: expected positions below 1, got 1": masker().maskings(&[1, 3, 2], &[vec![1]], 1, &mut Purpose::Masks.stream(0, 0)),
+        "phrase 0: expected positions below 1, got": masker().maskings(&[1, 3, 2], &[vec![usize::MAX]], 1, &mut Purpose::Masks.stream(0, 0)),
+        "maskings: expected at most 1000000, got": masker().maskings(&[1, 3, 2], &[vec![0]], usize::MAX, &mut Purpose::Masks.stream(0, 0)),
         "words: expected at most 16777216, got": label_probabilities(&[], HUGE, 0.5),
         "words: expected at most 16777216, got": label_probabilities(&[vec![0]], HUGE, 0.5),
         "masking.rate: expected a share in (0, 1], got NaN": label_probabilities(&[], 0, NAN),
         "score 0: expected a number, got NaN": hardest(&[0], &[f32::NAN], 1),
         "scores: expected 1, one per item, got 0": hardest(&[1], &[], 1),
-        "image: expected a number below 2, got 2": draw_texts(&Pairs::uniform(2, 1), 2, 1, &mut STREAMS.of(Purpose::Masks, 0)),
-        "text: expected a number below 2, got 9223372036854775808": draw_images(&Pairs::uniform(2, 1), HUGE, 1, &mut STREAMS.of(Purpose::Masks, 0)),
-        "refill.draws: expected 1 to 1000000, got 0": Refill { draws: 0, ..refill() }.draw(&[masking()], &[0.0; 4], 4, &mut STREAMS.of(Purpose::Masks, 0)),
-        "refill.draws: expected 1 to 1000000, got": Refill { draws: usize::MAX, ..refill() }.draw(&[masking()], &[0.0; 4], 4, &mut STREAMS.of(Purpose::Masks, 0)),
-        "refill.temperature: expected a number above zero, got 0": Refill { temperature: 0.0, ..refill() }.draw(&[masking()], &[0.0; 4], 4, &mut STREAMS.of(Purpose::Masks, 0)),
-        "refill.temperature: expected a number above zero, got": Refill { temperature: NAN, ..refill() }.draw(&[masking()], &[0.0; 4], 4, &mut STREAMS.of(Purpose::Masks, 0)),
-        "refill.forbid: expected tokens below 4, got 9": Refill { forbid: vec![9], ..refill() }.draw(&[masking()], &[0.0; 4], 4, &mut STREAMS.of(Purpose::Masks, 0)),
-        "refill: expected 1 × 9223372036854775808 logits, got 4": refill().draw(&[masking()], &[0.0; 4], HUGE, &mut STREAMS.of(Purpose::Masks, 0)),
-        "row 0, position 1: expected finite logits, got NaN for": refill().draw(&[masking()], &[f32::NAN; 4], 4, &mut STREAMS.of(Purpose::Masks, 0)),
-        "row 0: expected 3 labels, one per token, got 0": refill().draw(&[Masking { labels: vec![], ..masking() }], &[], 4, &mut STREAMS.of(Purpose::Masks, 0)),
+        "image: expected a number below 2, got 2": draw_texts(&Pairs::uniform(2, 1), 2, 1, &mut Purpose::Masks.stream(0, 0)),
+        "text: expected a number below 2, got 9223372036854775808": draw_images(&Pairs::uniform(2, 1), HUGE, 1, &mut Purpose::Masks.stream(0, 0)),
+        "refill.draws: expected 1 to 1000000, got 0": Refill { draws: 0, ..refill() }.draw(&[masking()], &[0.0; 4], 4, &mut Purpose::Masks.stream(0, 0)),
+        "refill.draws: expected 1 to 1000000, got": Refill { draws: usize::MAX, ..refill() }.draw(&[masking()], &[0.0; 4], 4, &mut Purpose::Masks.stream(0, 0)),
+        "refill.temperature: expected a number above zero, got 0": Refill { temperature: 0.0, ..refill() }.draw(&[masking()], &[0.0; 4], 4, &mut Purpose::Masks.stream(0, 0)),
+        "refill.temperature: expected a number above zero, got": Refill { temperature: NAN, ..refill() }.draw(&[masking()], &[0.0; 4], 4, &mut Purpose::Masks.stream(0, 0)),
+        "refill.forbid: expected tokens below 4, got 9": Refill { forbid: vec![9], ..refill() }.draw(&[masking()], &[0.0; 4], 4, &mut Purpose::Masks.stream(0, 0)),
+        "refill: expected 1 × 9223372036854775808 logits, got 4": refill().draw(&[masking()], &[0.0; 4], HUGE, &mut Purpose::Masks.stream(0, 0)),
+        "row 0, position 1: expected finite logits, got NaN for": refill().draw(&[masking()], &[f32::NAN; 4], 4, &mut Purpose::Masks.stream(0, 0)),
+        "row 0: expected 3 labels, one per token, got 0": refill().draw(&[Masking { labels: vec![], ..masking() }], &[], 4, &mut Purpose::Masks.stream(0, 0)),
         "negative: expected 1 tokens, as the caption, got 0": CorrectionTargets::Masked.positions(&[1], &[], &[true]),
         "negative: expected 1 tokens, as the caption, got 2": stayed(&[1], &[1, 2]),
         "classes: expected at least one, got none": accuracy(&[1.0], &[]),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::orders::orders;
 use super::{Ask, Benchmark, Builder, Category, Contrast};
 use crate::phrases::parse;
-use crate::random::{Purpose, Streams};
+use crate::random::Purpose;
 
 /// The layout of a benchmark's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,7 +152,7 @@ impl Builder {
             let place = format!("{}, entry {k}", file.display());
             let picture = self.picture(&place, &entry.image, None)?;
             for caption in &entry.caption {
-                let mut rng = Streams { seed, round: 0 }.of(Purpose::Edits, number);
+                let mut rng = Purpose::Edits.stream(seed, number);
                 number += 1;
                 let all = orders(&parse(caption), &mut rng);
                 if all.len() == 1 {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::read::Captions;
 use super::{CaptionLemmas, Edits, choose};
 use crate::phrases::{Sentence, parse};
-use crate::random::{Purpose, Streams};
+use crate::random::Purpose;
 use crate::record::{Kind, Record};
 
 /// Counts of captions and records.
@@ -41,7 +41,7 @@ pub fn negatives(images: &[Captions], edits: &Edits, wanted: &Quota) -> (Vec<Rec
         let told = CaptionLemmas::of(&sentences);
         for (k, sentence) in sentences.iter().enumerate() {
             let number = counts.captions as u64;
-            let mut rng = Streams { seed: wanted.seed, round: 0 }.of(Purpose::Edits, number);
+            let mut rng = Purpose::Edits.stream(wanted.seed, number);
             counts.captions += 1;
             let mut left = edits.of(sentence, &told, &mut rng);
             left.retain(|edit| wanted.kinds.contains(&edit.kind));

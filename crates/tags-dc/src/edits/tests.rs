@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Purpose;
 use crate::phrases::{Chunk, Sentence, Tag, Word, parse};
 use crate::record::write;
-use crate::{Purpose, Streams};
 
 /// A sentence of tagged words: `a/D man/N with/P a/D dog/N ./.`. A word without a tag is a noun. A full stop has no blank before it.
 pub(super) fn sentence(tagged: &str) -> Sentence {
@@ -92,7 +92,7 @@ fn written(rules: Rules, seed: u64, images: &[Captions]) -> (String, Counts) {
 fn words_that_differ_in_case_alone_are_not_shuffled() {
     for text in ["é É", "a A", "a", ""] {
         let sentence = parse(text);
-        let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Edits, 0);
+        let mut rng = Purpose::Edits.stream(0, 0);
         let all = Edits::default().of(&sentence, &CaptionLemmas::of([&sentence]), &mut rng);
         assert!(all.iter().all(|edit| edit.kind != Kind::Order), "{text}");
     }
@@ -125,7 +125,7 @@ fn texts_are_distinct_and_long_ones_have_none() {
     }
     for (words, some) in [(MOST_WORDS, true), (MOST_WORDS + 1, false)] {
         let text = sentence(&["two/# dogs", &" run/V".repeat(words - 2)].concat());
-        let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Edits, 0);
+        let mut rng = Purpose::Edits.stream(0, 0);
         let found = Edits::default().of(&text, &CaptionLemmas::default(), &mut rng);
         assert_eq!(!found.is_empty(), some, "{words} words");
     }
@@ -148,7 +148,7 @@ fn every_variant_differs_in_exactly_one_place() {
         let edits = Edits { nouns: table.clone(), rules };
         for sentence in parsed().concat() {
             let told = CaptionLemmas::of([&sentence]);
-            let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
+            let mut rng = Purpose::Edits.stream(1, 0);
             for edit in edits.of(&sentence, &told, &mut rng) {
                 let old: Vec<String> = texts(&sentence);
                 let new: Vec<String> = texts(&parse(&edit.text));
@@ -201,7 +201,7 @@ fn no_new_noun_stands_in_a_sibling() {
 #[test]
 fn a_shuffle_keeps_the_words_and_the_full_stop() {
     let brown = sentence("A/D brown/A dog runs/V ./.");
-    let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
+    let mut rng = Purpose::Edits.stream(1, 0);
     for _ in 0..100 {
         let edit = order::edit(&brown, &mut rng).unwrap();
         assert!(edit.text.ends_with('.') && !edit.text.ends_with(" ."), "{}", edit.text);
@@ -225,7 +225,7 @@ fn a_shuffle_keeps_words_that_are_glued() {
         words.sort();
         words
     };
-    let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
+    let mut rng = Purpose::Edits.stream(1, 0);
     for _ in 0..100 {
         let edit = order::edit(&parse(text), &mut rng).unwrap();
         assert_eq!(words(&edit.text), words(text), "{}", edit.text);
@@ -243,7 +243,7 @@ fn nothing_changes_behind_a_negation() {
     ] {
         let sentence = parse(text);
         let told = CaptionLemmas::of([&sentence]);
-        let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
+        let mut rng = Purpose::Edits.stream(1, 0);
         let mut all = Edits::default().of(&sentence, &told, &mut rng);
         all.retain(|edit| edit.kind != Kind::Order);
         let changes = |edit: &Edit| edit.positions.iter().any(|at| denied.contains(at));
@@ -259,7 +259,7 @@ fn a_kind_is_drawn_before_a_variant() {
     let edit = |kind| Edit { kind, positions: vec![], old: vec![], new: vec![], text: "".into() };
     let kinds = [vec![Kind::Noun], vec![Kind::Numeral; 2], vec![Kind::Order; 6]].concat();
     let edits: Vec<Edit> = kinds.into_iter().map(edit).collect();
-    let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
+    let mut rng = Purpose::Edits.stream(1, 0);
     let drawn: Vec<usize> = (0..9000).map(|_| choose(&edits, &mut rng).unwrap()).collect();
     let nouns = drawn.iter().filter(|&&at| at == 0).count();
     assert!((2780..3220).contains(&nouns), "{nouns}: 3,000 expected, standard deviation 45");
@@ -271,7 +271,7 @@ proptest! {
     fn any_text_is_edited(text in "\\PC{0,60}", other in "([a-zA-Z,.']{1,9}[ \n]){0,12}") {
         let edits = Edits { nouns: NounTable::fit(&parsed()[..3]), rules: Rules::VseC };
         for sentence in [parse(&text), parse(&other)] {
-            let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
+            let mut rng = Purpose::Edits.stream(1, 0);
             let told = CaptionLemmas::of([&sentence]);
             for edit in edits.of(&sentence, &told, &mut rng) {
                 prop_assert!(edit.positions.iter().all(|&at| at < sentence.words.len()));

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Purpose, Streams};
+use crate::Purpose;
 
 const MASK: u32 = 103;
 
@@ -15,7 +15,7 @@ fn tokens(words: u32) -> Vec<u32> {
 }
 
 fn draw(by: MaskBy, words: u32, phrases: &[Vec<usize>], count: usize) -> Vec<Masking> {
-    let mut rng = Streams { seed: 5, round: 0 }.of(Purpose::Masks, 0);
+    let mut rng = Purpose::Masks.stream(5, 0);
     masker(by).maskings(&tokens(words), phrases, count, &mut rng).unwrap()
 }
 
@@ -117,7 +117,7 @@ fn kept_and_randomised_positions_are_targets_too() {
 #[test]
 fn one_phrase_is_taken_where_none_was_chosen() {
     let rare = Masker::new(MaskBy::Phrases, 1e-12, MASK, 200..300).unwrap();
-    let mut rng = Streams { seed: 5, round: 0 }.of(Purpose::Masks, 0);
+    let mut rng = Purpose::Masks.stream(5, 0);
     let phrases = [vec![0], vec![1, 2], vec![4]];
     let rows = rare.maskings(&tokens(5), &phrases, 30_000, &mut rng).unwrap();
     for phrase in &phrases {
@@ -176,7 +176,7 @@ fn the_closed_form_is_of_the_lists_that_are_drawn() {
 
 #[test]
 fn bad_input_is_named_in_one_line() {
-    let mut rng = Streams { seed: 5, round: 0 }.of(Purpose::Masks, 0);
+    let mut rng = Purpose::Masks.stream(5, 0);
     let by = masker(MaskBy::Phrases);
     let error = by.maskings(&tokens(3), &[vec![0], vec![3]], 1, &mut rng).unwrap_err();
     assert_eq!(error.to_string(), "phrase 1: expected positions below 3, got 3");
@@ -190,7 +190,7 @@ proptest! {
     /// A label is the original token, a token without a label stays, and at least one token is a target.
     #[test]
     fn what_is_no_target_stays(seed in 0u64..1000, lists in prop::collection::vec(prop::collection::vec(0usize..8, 0..4), 0..6)) {
-        let mut rng = Streams { seed, round: 0 }.of(Purpose::Masks, 0);
+        let mut rng = Purpose::Masks.stream(seed, 0);
         let original = tokens(8);
         for row in masker(MaskBy::Phrases).maskings(&original, &lists, 5, &mut rng).unwrap() {
             prop_assert!(row.targets().count() > 0);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Purpose, Streams};
+use crate::Purpose;
 
 fn row(targets: &[usize]) -> Masking {
     let mut row = Masking { ids: vec![1, 2, 3, 4, 5], labels: vec![None; 5] };
@@ -14,7 +14,7 @@ fn refill(draws: usize, temperature: f64) -> Refill {
 }
 
 fn draw(refill: &Refill, rows: &[Masking], logits: &[f32], v: usize) -> Result<Vec<Vec<u32>>> {
-    refill.draw(rows, logits, v, &mut Streams { seed: 3, round: 0 }.of(Purpose::Refills, 0))
+    refill.draw(rows, logits, v, &mut Purpose::Refills.stream(3, 0))
 }
 
 /// Logits that give all the weight to one token.
@@ -157,7 +157,7 @@ impl Generator for Next {
 
 #[test]
 fn draws_follow_the_logits_of_each_target() {
-    let mut rng = Streams { seed: 3, round: 0 }.of(Purpose::Refills, 0);
+    let mut rng = Purpose::Refills.stream(3, 0);
     let rows = [row(&[0, 4]), row(&[2])];
     let logits = Next.logits(&rows).unwrap();
     let rows = refill(1, 1.5).draw(&rows, &logits, Next.vocabulary(), &mut rng).unwrap();

@@ -10,10 +10,10 @@ use itm_kernels::{Noise, random};
 use super::refused::of_caption;
 use super::synthetic::TextMaskings;
 use super::{Pool, TagsDc};
+use crate::Purpose;
 use crate::model::{RegionBatch, Uniter};
 use crate::pool::among;
 use crate::words::largest;
-use crate::{Purpose, Streams};
 
 /// A sentence beside an image, as a model sees both.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +76,7 @@ impl TagsDc {
         let tokens = self.marks.around(&items.texts[text]);
         self.model().shape.check_texts(&[&tokens], |_| format!("text {text}"))?;
         let masking = &self.config.masking;
-        let mut rng = Streams { seed, round: 0 }.of(Purpose::Masks, 0);
+        let mut rng = Purpose::Masks.stream(seed, 0);
         let phrases = masking.duplicates.of(phrases.to_vec());
         let rows = self.masker.maskings(&tokens, &phrases, masking.maskings, &mut rng);
         let image = items.pairs.image_of(text);

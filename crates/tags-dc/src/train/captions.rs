@@ -9,8 +9,8 @@ use rand::seq::index;
 use super::TagsDc;
 use super::models::Models;
 use super::objective::Losses;
+use crate::Purpose;
 use crate::config::CaptionsConfig;
-use crate::{Purpose, Streams};
 
 impl TagsDc {
     /// The number of updates on captions alone.
@@ -27,7 +27,7 @@ impl TagsDc {
         seed: u64,
     ) -> Result<Step> {
         let all = train.texts.len();
-        let mut rng = Streams { seed, round: 0 }.of(Purpose::Captions, 0);
+        let mut rng = Purpose::Captions.stream(seed, 0);
         let captions = index::sample(&mut rng, all, course.batch.min(all)).into_vec();
         self.check_captions(train, &captions)?;
         let masked = self.maskings(train, &captions, (0, 1), seed)?;

@@ -57,7 +57,7 @@ use self::retrieval::Anchors;
 use self::synthetic::TextMaskings;
 use crate::config::{GeneratorKind, Published, Sampling, TagsDcConfig};
 use crate::model::Uniter;
-use crate::{CaptionWords, MaskBy, Masker, Purpose, Streams};
+use crate::{CaptionWords, MaskBy, Masker, Purpose};
 
 /// The streams that the seed of a step is split into.
 mod stream {
@@ -288,7 +288,7 @@ impl TagsDc {
             }
         };
         let masked = |(number, &text): (u64, &usize)| {
-            let mut rng = Streams { seed, round: 0 }.of(Purpose::Masks, number);
+            let mut rng = Purpose::Masks.stream(seed, number);
             let tokens = self.marks.around(&train.texts[text]);
             let phrases = phrases.map_or(&[][..], |all| &all[text]);
             let rows = self.masker.maskings(&tokens, phrases, count, &mut rng);

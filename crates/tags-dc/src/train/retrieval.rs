@@ -9,7 +9,7 @@ use rand::RngExt;
 use super::Marks;
 use crate::config::{ImageAnchors, RetrievalConfig};
 use crate::model::{RegionBatch, Uniter, UniterScores, numbered};
-use crate::{Purpose, Streams, draw_images, draw_texts, hardest};
+use crate::{Purpose, draw_images, draw_texts, hardest};
 
 /// A true pair, and image and text of each pair that it is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,15 +35,15 @@ impl Anchors {
         train: &Items,
         seed: u64,
     ) -> Result<Self> {
-        let (pairs, streams) = (train.pairs, Streams { seed, round: 0 });
+        let pairs = train.pairs;
         let of_text = |(number, &text): (u64, &usize)| {
-            let mut rng = streams.of(Purpose::Images, number);
+            let mut rng = Purpose::Images.stream(seed, number);
             let images = draw_images(pairs, text, config.sampled, &mut rng)?;
             let negatives = images.into_iter().map(|image| (image, text)).collect();
             Ok(Anchor { image: pairs.image_of(text), text, negatives })
         };
         let of_image = |(number, &text): (u64, &usize)| {
-            let mut rng = streams.of(Purpose::Texts, number);
+            let mut rng = Purpose::Texts.stream(seed, number);
             let (image, text) = match config.image_anchors {
                 ImageAnchors::Same => (pairs.image_of(text), text),
                 ImageAnchors::Independent => any_pair(pairs, &mut rng),

@@ -9,7 +9,7 @@ use super::refused::of_caption;
 use super::{Pool, TagsDc};
 use crate::model::{RegionBatch, Uniter, UniterScores, numbered};
 use crate::pool::{Survivor, picks, survivors};
-use crate::{CaptionWords, Choice, Masking, Negative, Pick, Purpose, Refill, Streams, Verdict};
+use crate::{CaptionWords, Choice, Masking, Negative, Pick, Purpose, Refill, Verdict};
 
 /// A caption's maskings, beside its image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl TagsDc {
         let config = &self.config.synthetic;
         let forbid = if config.forbid_special { self.marks.special.to_vec() } else { vec![] };
         let refill = Refill { draws: config.refills, temperature: config.temperature, forbid };
-        let mut rng = Streams { seed, round: 0 }.of(Purpose::Refills, caption.number);
+        let mut rng = Purpose::Refills.stream(seed, caption.number);
         let rows = refill.draw(&caption.rows, logits, self.marks.tokens, &mut rng);
         let text = caption.text;
         let rows = rows.map_err(of_caption(text))?;
@@ -111,7 +111,7 @@ impl TagsDc {
         let repeated = verdicts.iter().filter(is_copy).count();
         let left = survivors(&verdicts, &filter);
         let kept = left.len();
-        let mut rng = Streams { seed, round: 0 }.of(Purpose::Choice, caption.number);
+        let mut rng = Purpose::Choice.stream(seed, caption.number);
         let left = config.choice.drawn(left, config.kept, &mut rng);
         Ok(Made { left, kept, repeated, rows, positive })
     }

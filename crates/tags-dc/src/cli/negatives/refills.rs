@@ -18,7 +18,7 @@ use crate::config::TagsDcConfig;
 use crate::edits::Counts;
 use crate::record::{Kind, Record};
 use crate::train::TagsDc;
-use crate::{CaptionWords, Filter, Masker, Refill, Streams, Tailor};
+use crate::{CaptionWords, Filter, Masker, Refill, Tailor};
 
 /// Negatives by rules, or by the model of a finished run, for a program that keeps runs.
 #[derive(Debug, Args)]
@@ -164,7 +164,7 @@ impl RunNegatives {
         tailor: &Tailor,
         trained: &TrainedModel,
     ) -> Result<(Vec<Record>, Counts, usize)> {
-        let method = trained.method;
+        let (method, seed) = (trained.method, self.negatives.seed);
         let places = places(&trained.splits);
         let (mut records, mut counts, mut unknown) = (vec![], Counts::default(), 0);
         for (image, name) in set.captions.iter().zip(&set.names) {
@@ -188,19 +188,14 @@ impl RunNegatives {
                     counts.without += 1;
                     continue;
                 };
-                let streams = Streams { seed: self.negatives.seed, round: 0 };
                 let tokens = method.marks().around(&(trained.read)(text)?);
                 let phrases = read.phrases(method.config().masking.duplicates);
-                let best =
-                    tailor.negatives(&tokens, &phrases, &told, &mut model, streams, caption)?;
+                let best = tailor.negatives(&tokens, &phrases, &told, &mut model, seed, caption)?;
                 let before = records.len();
                 records.extend(best.iter().filter_map(|negative| {
                     let edit = read.edited(&negative.tokens, &tokens, trained.words)?;
                     let score = Some(probability(negative.score));
-                    Some(Record {
-                        score,
-                        ..edit.record(format!("{}#{k}", image.id), self.negatives.seed)
-                    })
+                    Some(Record { score, ..edit.record(format!("{}#{k}", image.id), seed) })
                 }));
                 counts.without += usize::from(records.len() == before);
                 *counts.records.entry(Kind::Refill).or_default() += records.len() - before;
