@@ -20,7 +20,7 @@ use itm_core::text::Word;
 ///     Ok(words.map(|(k, word)| Word { text: word.to_owned(), pieces: k..k + 1 }).collect())
 /// };
 /// let text = "A brown dog";
-/// let aligned = Aligned::new(text, &spell(text)?, &spell)?.expect("the same words");
+/// let aligned = Aligned::new(text, &spell)?.expect("the same words");
 /// assert_eq!(aligned.phrases(Duplicates::Once), [[2], [1]]);
 /// let vocabulary = ["[CLS]", "[SEP]", "A", "brown", "dog", "red"].map(String::from);
 /// let edit = aligned.edited(&[0, 2, 5, 4, 1], &[0, 2, 3, 4, 1], &vocabulary).expect("a change");
@@ -36,17 +36,13 @@ pub struct Aligned {
 }
 
 impl Aligned {
-    /// `all` are the words of the text as a row reads it; `spell` gives the words of any text. `None` if `all` is empty, or if the
-    /// words of the sentence, each spelled alone, differ from `all`.
+    /// `spell` gives the words of a text as a row reads it. `None` if the text has none, or if the words of the sentence, each spelled alone,
+    /// differ from them.
     ///
     /// # Errors
     /// The errors of `spell`.
-    pub fn new(
-        text: &str,
-        all: &[Word],
-        spell: &dyn Fn(&str) -> Result<Vec<Word>>,
-    ) -> Result<Option<Self>> {
-        let sentence = parse(text);
+    pub fn new(text: &str, spell: &dyn Fn(&str) -> Result<Vec<Word>>) -> Result<Option<Self>> {
+        let (sentence, all) = (parse(text), spell(text)?);
         let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(None) };
         let (mark, end) = (first.pieces.start, last.pieces.end);
         let (mut of_word, mut next) = (vec![], 0);
@@ -117,7 +113,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Option<Aligned> {
-        Aligned::new(text, &pieces(text).unwrap(), &pieces).unwrap()
+        Aligned::new(text, &pieces).unwrap()
     }
 
     /// By hand: parts of a word are joined, two words get a hyphen, and a sign between words stays as it is.

@@ -92,7 +92,7 @@ impl Recipe for TagsDcConfig {
         }
         // If the parser splits a caption into other words than the row does, each word is a phrase.
         let phrases = |caption: &String| -> Result<Vec<Vec<usize>>> {
-            let read = Aligned::new(caption, &words(caption)?, words)?;
+            let read = Aligned::new(caption, words)?;
             Ok(read.map_or(vec![], |read| read.phrases(Duplicates::Kept)))
         };
         let phrases: Vec<_> = captions.iter().map(phrases).collect::<Result<_>>()?;

@@ -69,10 +69,8 @@ impl TagsDc {
         if !self.config.loss.synthetic() {
             return Ok(None);
         }
+        let Some(read) = Aligned::new(of.caption, of.spell)? else { return Ok(Some(vec![])) };
         let written = (of.spell)(of.caption)?;
-        let Some(read) = Aligned::new(of.caption, &written, of.spell)? else {
-            return Ok(Some(vec![]));
-        };
         let phrases = read.phrases(Duplicates::Kept);
         let (own, negatives) = self.negatives(&of.items, of.text, &phrases, SEED)?;
         let sentence = |negative: &Assessment| {

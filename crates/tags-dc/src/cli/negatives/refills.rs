@@ -183,8 +183,7 @@ impl RunNegatives {
             for (k, text) in image.texts.iter().enumerate() {
                 let caption = counts.captions as u64;
                 counts.captions += 1;
-                let spelled = (trained.spell)(text)?;
-                let Some(read) = Aligned::new(text, &spelled, trained.spell)? else {
+                let Some(read) = Aligned::new(text, trained.spell)? else {
                     counts.without += 1;
                     continue;
                 };
