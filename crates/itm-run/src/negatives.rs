@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result};
 
-use crate::methods::{ModelSplit, Negatives, TrainedModel, filler};
+use crate::methods::{Negatives, TrainedModel, filler};
 use crate::run::Run;
 use crate::run_dir::new_path;
 use crate::split::Split;
@@ -35,10 +35,7 @@ pub(crate) fn negatives(args: &Negatives, configs: &Path) -> Result<PathBuf> {
         let expected = "a row that reads captions as words or word pieces";
         return Err(Error::invalid("--row", expected, format!("`{row}`")));
     };
-    let split = |split| {
-        let images = &run.source.part(split).0.images;
-        ModelSplit { images, items: model.inputs.items(split) }
-    };
+    let split = |split| (&run.source.part(split).0.images[..], model.inputs.items(split));
     let trained = TrainedModel {
         name: model.name(),
         checkpoint_sha256: run.hash_of_chosen(&row, *row_seed)?,

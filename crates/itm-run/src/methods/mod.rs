@@ -36,7 +36,7 @@ use crate::train::Course;
 #[cfg(feature = "negatives")]
 pub use self::tags_dc::Negatives;
 #[cfg(feature = "negatives")]
-pub(crate) use self::tags_dc::{ModelSplit, TrainedModel, filler};
+pub(crate) use self::tags_dc::{TrainedModel, filler};
 pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;

@@ -18,7 +18,7 @@ use tags_dc::train::{Marks, TagsDc};
 use tags_dc::{Aligned, MaskBy};
 
 pub use tags_dc::cli::negatives::RunNegatives as Negatives;
-pub(crate) use tags_dc::cli::negatives::{ModelSplit, TrainedModel};
+pub(crate) use tags_dc::cli::negatives::TrainedModel;
 
 use self::edited::EditedCaptions;
 use self::synthetic::SyntheticSentences;

@@ -18,7 +18,7 @@ use itm_report::terminal::{self, Palette};
 use serde::Serialize;
 
 #[cfg(feature = "burn")]
-pub use self::refills::{ModelSplit, RunNegatives, TrainedModel};
+pub use self::refills::{RunNegatives, TrainedModel};
 
 use self::captions::CaptionSet;
 use self::truth::Verdicts;

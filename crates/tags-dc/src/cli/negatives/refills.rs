@@ -86,8 +86,8 @@ pub struct TrainedModel<'a> {
     pub checkpoint_sha256: String,
     /// The model.
     pub method: &'a TagsDc,
-    /// The splits that may have an image, in the order of the search.
-    pub splits: Vec<ModelSplit<'a>>,
+    /// The splits that may have an image, in the order of the search: names of the images, and what the model reads of them.
+    pub splits: Vec<(&'a [String], Items<'a>)>,
     /// The word or word piece of each number, empty for a number that is neither.
     pub words: &'a [String],
     /// Seed and sizes of the built-in world, if the model was trained on one.
@@ -96,14 +96,6 @@ pub struct TrainedModel<'a> {
     pub read: &'a dyn Fn(&str) -> Result<Vec<u32>>,
     /// The words of a text, each with its range of the text's numbers; empty for a text without words.
     pub spell: &'a dyn Fn(&str) -> Result<Vec<Word>>,
-}
-
-/// A split of a model's data.
-pub struct ModelSplit<'a> {
-    /// Names of the images.
-    pub images: &'a [String],
-    /// Images and captions as the model reads them.
-    pub items: Items<'a>,
 }
 
 /// The model that filled in words, and its settings.
@@ -168,11 +160,10 @@ impl RunNegatives {
         let places = places(&trained.splits);
         let (mut records, mut counts, mut unknown) = (vec![], Counts::default(), 0);
         for (image, name) in set.captions.iter().zip(&set.names) {
-            let Some(&(split, number)) = places.get(&name[..]) else {
+            let Some(&(items, number)) = places.get(&name[..]) else {
                 unknown += 1;
                 continue;
             };
-            let items = &trained.splits[split].items;
             let known = items.pairs.texts_of(number).iter().map(|&text| &items.texts[text]);
             // A text without words cannot be read.
             let own: Vec<_> = image.texts.iter().flat_map(|text| (trained.read)(text)).collect();
@@ -233,11 +224,11 @@ fn probability(logit: f32) -> f32 {
 }
 
 /// The split and number of each image by name; the first image, if several have the same name.
-fn places<'a>(splits: &'a [ModelSplit<'a>]) -> HashMap<&'a str, (usize, usize)> {
+fn places<'a>(splits: &'a [(&'a [String], Items<'a>)]) -> HashMap<&'a str, (&'a Items<'a>, usize)> {
     let mut places = HashMap::new();
-    for (split, of) in splits.iter().enumerate() {
-        for (number, name) in of.images.iter().enumerate() {
-            places.entry(&name[..]).or_insert((split, number));
+    for (names, items) in splits {
+        for (number, name) in names.iter().enumerate() {
+            places.entry(&name[..]).or_insert((items, number));
         }
     }
     places
