@@ -61,8 +61,8 @@ impl UniterScores {
     /// Images in the order of the batches, and texts as pieces with `[CLS]` and `[SEP]`.
     ///
     /// # Errors
-    /// The first error of a batch; if features have another width than the model's; if a text is empty or longer than the position table, or has a piece that
-    /// is not in the vocabulary (the error names the text).
+    /// The first error of a batch; if features have another width than the model's; if a text is empty or longer than the position table, or
+    /// has a piece that is not in the vocabulary (the error names the text).
     pub fn new(
         model: &Uniter,
         images: impl IntoIterator<Item = Result<RegionBatch>>,

@@ -56,8 +56,9 @@ impl TagsDc {
         judge(&self.model().valid(), regions, image, sentences)
     }
 
-    /// A text of a split, and its negatives, the best first, which are made as in training, but without noise: the text is masked as the configuration says, refilled
-    /// and filtered, and the best sentences stay. `phrases` are positions of the text's words; without phrases each word is its own phrase.
+    /// A text of a split, and its negatives, the best first. They are made as in training, but without noise: the text is masked as the
+    /// configuration says, refilled and filtered, and the best sentences stay. `phrases` are positions of the text's words; without phrases
+    /// each word is its own phrase.
     /// With `filter = "siblings"` or `{ absent = … }` a loaded model that has made no step since needs
     /// [`learn_filter`](Self::learn_filter).
     ///
