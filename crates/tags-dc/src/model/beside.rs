@@ -5,7 +5,7 @@ use itm_core::encoders::TokenBatch;
 use itm_core::{Error, Result, host};
 use itm_kernels::Noise;
 
-use super::{At, EmbeddedRegions, RegionBatch, Uniter};
+use super::{EmbeddedRegions, RegionBatch, Uniter};
 use crate::{Generator, Masking, Scores};
 
 /// Sentences per pass.
@@ -57,23 +57,15 @@ impl Generator for Beside {
     }
 
     fn logits(&mut self, rows: &[Masking]) -> Result<Vec<f32>> {
-        let model = &self.generator;
+        let (model, rows) = (&self.generator, rows.iter().collect::<Vec<_>>());
         let texts: Vec<&[u32]> = rows.iter().map(|row| &row.ids[..]).collect();
         model.shape.check_texts(&texts, |k| format!("row {k}"))?;
-        let mut logits = vec![];
-        for (some, texts) in rows.chunks(ROWS).zip(texts.chunks(ROWS)) {
-            let texts = TokenBatch::new(texts);
-            let at = |(row, masked): (usize, &Masking)| -> Vec<At> {
-                masked.targets().map(|position| At { row, position }).collect()
-            };
-            let asked: Vec<At> = some.iter().enumerate().flat_map(at).collect();
-            let joint = match &self.seen {
-                Some(regions) => model.join(&texts, regions, &vec![0; some.len()], Noise::Off),
-                None => model.alone(&texts, Noise::Off),
-            };
-            logits.extend(host(model.word_logits(&joint, &asked)));
-        }
-        Ok(logits)
+        let logits = |some: &[&Masking]| {
+            let images = vec![0; some.len()];
+            let beside = self.seen.as_ref().map(|regions| (regions, &images[..]));
+            host(model.target_logits(some, beside, Noise::Off))
+        };
+        Ok(rows.chunks(ROWS).flat_map(logits).collect())
     }
 }
 

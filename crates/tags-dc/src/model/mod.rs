@@ -42,6 +42,7 @@ pub(crate) use scores::numbered;
 pub use shape::UniterShape;
 pub(crate) use start::unit;
 
+use crate::Masking;
 use joint::Layout;
 
 /// UNITER with the heads of TAGS-DC.
@@ -245,7 +246,7 @@ impl Uniter {
     }
 
     /// Encodes texts without an image, as [`join`](Self::join) does beside one.
-    pub(crate) fn alone(&self, texts: &TokenBatch, noise: Noise) -> Joint {
+    fn alone(&self, texts: &TokenBatch, noise: Noise) -> Joint {
         let x = self.bert.dropout.forward(self.bert.embed(texts, Noise::Off), noise.part(0)); // [b, l, d]
         let states = self.bert.encode(x, &texts.lengths, noise);
         let (tokens, keys) = (texts.lengths.clone(), texts.lengths.clone());
@@ -301,6 +302,26 @@ impl Uniter {
     /// If a position is not a token's position.
     pub fn word_logits(&self, joint: &Joint, asked: &[At]) -> Tensor<2> {
         self.cls.forward(joint.rows(asked), self.bert.words.val())
+    }
+
+    /// `a` at all targets of masked texts, text after text: beside images as in [`join`](Self::join), or alone.
+    pub(crate) fn target_logits(
+        &self,
+        rows: &[&Masking],
+        beside: Option<(&EmbeddedRegions, &[usize])>,
+        noise: Noise,
+    ) -> Tensor<2> {
+        let texts: Vec<&[u32]> = rows.iter().map(|row| &row.ids[..]).collect();
+        let texts = TokenBatch::new(&texts);
+        let at = |(row, masked): (usize, &&Masking)| -> Vec<At> {
+            masked.targets().map(|position| At { row, position }).collect()
+        };
+        let asked: Vec<At> = rows.iter().enumerate().flat_map(at).collect();
+        let joint = match beside {
+            Some((regions, images)) => self.join(&texts, regions, images, noise),
+            None => self.alone(&texts, noise),
+        };
+        self.word_logits(&joint, &asked)
     }
 
     /// `d`, `[asked, 2]`, only at these positions. [`Joint::every_token`] gives all of them.

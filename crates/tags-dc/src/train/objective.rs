@@ -13,8 +13,8 @@ use super::retrieval::Anchors;
 use super::synthetic::TextMaskings;
 use super::{Marks, Pool, PoolRows};
 use crate::config::{LossConfig, RankingLoss};
-use crate::model::{At, Joint, RegionBatch, Uniter, numbered};
-use crate::{accuracy, losses};
+use crate::model::{Joint, RegionBatch, Uniter, numbered};
+use crate::{Masking, accuracy, losses};
 
 /// The weighted sum of a step's losses, and its numbers.
 #[derive(Default)]
@@ -209,24 +209,11 @@ pub(super) fn word_logits(
     regions: Option<&Regions>,
     noise: Noise,
 ) -> Result<Tensor<2>> {
-    let images: Vec<usize> = captions.iter().map(|caption| caption.image).collect();
-    let (images, of) = numbered(&images);
-    let (mut texts, mut beside, mut asked) = (vec![], vec![], vec![]);
-    for (caption, &image) in captions.iter().zip(&of) {
-        for masked in &caption.rows {
-            let row = texts.len();
-            asked.extend(masked.targets().map(|position| At { row, position }));
-            texts.push(&masked.ids[..]);
-            beside.push(image);
-        }
-    }
-    let texts = TokenBatch::new(&texts);
-    let joint = match regions {
-        Some(regions) => {
-            let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
-            model.join(&texts, &embedded, &beside, noise)
-        }
-        None => model.alone(&texts, noise),
-    };
-    Ok(model.word_logits(&joint, &asked))
+    let rows: Vec<&Masking> = captions.iter().flat_map(|caption| &caption.rows).collect();
+    let image = |caption: &TextMaskings| vec![caption.image; caption.rows.len()];
+    let (images, of) = numbered(&captions.iter().flat_map(image).collect::<Vec<_>>());
+    let batch = regions.map(|regions| RegionBatch::of(regions, &images)).transpose()?;
+    let embedded = batch.map(|batch| model.embed_regions(&batch));
+    let beside = embedded.as_ref().map(|embedded| (embedded, &of[..]));
+    Ok(model.target_logits(&rows, beside, noise))
 }
