@@ -6,18 +6,8 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 /// Plurals and their singulars, where no rule leads from one to the other.
-static IRREGULAR_NOUNS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
-    let text = "\
-men:man women:woman children:child people:person feet:foot teeth:tooth geese:goose mice:mouse leaves:leaf knives:knife \
-wolves:wolf shelves:shelf scarves:scarf loaves:loaf halves:half calves:calf wives:wife lives:life hooves:hoof thieves:thief \
-elves:elf oxen:ox shoes:shoe canoes:canoe movies:movie cookies:cookie hoodies:hoodie ties:tie pies:pie buses:bus skis:ski \
-taxis:taxi bikinis:bikini tvs:tv rvs:rv semis:semi tutus:tutu toes:toe lenses:lens canvases:canvas gases:gas \
-beanies:beanie collies:collie wheelies:wheelie zombies:zombie selfies:selfie brownies:brownie rookies:rookie \
-smoothies:smoothie veggies:veggie hippies:hippie avalanches:avalanche backhoes:backhoe tiptoes:tiptoe oboes:oboe \
-godchildren:godchild ottomans:ottoman corgis:corgi kiwis:kiwi zucchinis:zucchini jetskis:jetski emus:emu menus:menu gnus:gnu \
-cds:cd neckties:necktie bowties:bowtie quiches:quiche dobermans:doberman";
-    pairs(text)
-});
+static IRREGULAR_NOUNS: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| pairs(include_str!("inflect/nouns.txt")));
 
 /// Ends of plurals and of their singulars, in compounds: `policemen`, `grandchildren`, `bookshelves`.
 static COMPOUNDS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
@@ -44,23 +34,8 @@ static UNCHANGED: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 });
 
 /// Past forms and participles, and their lemmas. Present forms follow rules.
-static IRREGULAR_VERBS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
-    let text = "\
-ate:eat eaten:eat beat:beat beaten:beat became:become began:begin begun:begin bent:bend bit:bite bitten:bite blew:blow \
-blown:blow broke:break broken:break brought:bring built:build burnt:burn bought:buy caught:catch chose:choose chosen:choose \
-came:come cut:cut dug:dig drew:draw drawn:draw drank:drink drunk:drink drove:drive driven:drive fell:fall fallen:fall fed:feed \
-felt:feel fought:fight found:find flew:fly flown:fly forgot:forget froze:freeze frozen:freeze got:get gotten:get gave:give \
-given:give went:go gone:go grew:grow grown:grow hung:hang had:have has:have having:have heard:hear hid:hide hidden:hide \
-hit:hit held:hold kept:keep knelt:kneel knew:know known:know laid:lay led:lead leapt:leap leant:lean left:leave lent:lend \
-let:let lay:lie lain:lie lying:lie lit:light lost:lose made:make met:meet put:put ran:run run:run read:read rode:ride \
-ridden:ride rose:rise risen:rise said:say saw:see seen:see sold:sell sent:send set:set shook:shake shaken:shake shone:shine \
-shot:shoot showed:show shown:show shut:shut sang:sing sung:sing sat:sit slept:sleep slid:slide spoke:speak spoken:speak \
-spent:spend spun:spin split:split spread:spread sprang:spring stood:stand stole:steal stolen:steal stuck:stick struck:strike \
-strung:string swam:swim swum:swim swept:sweep swung:swing took:take taken:take taught:teach tore:tear torn:tear told:tell \
-thought:think threw:throw thrown:throw tying:tie tied:tie dying:die wore:wear worn:wear woven:weave won:win wound:wind \
-wrote:write written:write did:do done:do does:do goes:go sewn:sew";
-    pairs(text)
-});
+static IRREGULAR_VERBS: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| pairs(include_str!("inflect/verbs.txt")));
 
 /// The pairs of a table.
 fn pairs(text: &'static str) -> Vec<(&'static str, &'static str)> {

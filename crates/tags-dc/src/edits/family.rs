@@ -10,11 +10,7 @@ const FAMILIES: &str = include_str!("families.txt");
 const NON_VISUAL: &str = include_str!("non_visual.txt");
 
 /// Uncountable nouns: nobody says `a snow` or `two snows`.
-const MASS: &str = "snow sand water grass ice air dirt mud gravel hay food clothing equipment \
-makeup rain hair fur luggage furniture jewelry traffic scenery tennis soccer football basketball \
-baseball hockey music wood metal concrete dust smoke fire sunlight shade bmx surf beer wine brick \
-gear rugby golf lacrosse volleyball softball cement paint foliage vegetation graffiti seaweed \
-leather denim trash garbage debris pavement milk juice bread rice";
+const MASS: &str = include_str!("mass.txt");
 
 /// The families of each noun.
 static FAMILIES_OF: LazyLock<HashMap<&'static str, Vec<usize>>> = LazyLock::new(|| {

@@ -64,13 +64,7 @@ const SYMMETRIC: [&str; 14] = [
 ];
 
 /// Nouns that name a time, a state or clothes, not a place: `at night`, `in motion`.
-const NO_PLACE: &str = "night day morning evening afternoon sunset sunrise dusk dawn winter summer \
-time motion air midair mid-air progress front background foreground middle distance way uniform \
-costume love line row circle group pose mouth hand hands arm arms side top bottom back color black \
-white red blue pink green camera picture attire gear shirt dress clothing clothes suit suits shirts \
-hat jacket coat sweater vest jeans pants shorts skirt outfit helmet goggles sunglasses glasses \
-swimsuit wetsuit cap glove boot shoe scarf sweatshirt hoodie tuxedo robe bikini apron jersey tie \
-blazer kilt overalls pajamas leggings poncho";
+const NO_PLACE: &str = include_str!("no_place.txt");
 
 /// Participles whose preposition names no place: `topped with`, `covered in`.
 const BOUND: &str = "covered dressed clad coated wrapped soaked filled topped decorated loaded made \
