@@ -46,22 +46,7 @@ const LONG: &str = "in the middle of, in front of, on top of, next to, close to,
 because of, along with, far from";
 
 /// Words that `Rules::Fitting` takes as symmetric.
-const SYMMETRIC: [&str; 14] = [
-    "with",
-    "near",
-    "beside",
-    "by",
-    "to",
-    "of",
-    "and",
-    "&",
-    "/",
-    "or",
-    ",",
-    "alongside",
-    "from",
-    "opposite",
-];
+const SYMMETRIC: &str = "with near beside by to of and & / or , alongside from opposite";
 
 /// Nouns that name a time, a state or clothes, not a place: `at night`, `in motion`.
 const NO_PLACE: &str = include_str!("no_place.txt");
@@ -108,7 +93,10 @@ fn joined(sentence: &Sentence, between: Range<usize>, rules: Rules) -> bool {
         (Rules::VseC, 1) => matches!(&text(between.start)[..], "with" | "and" | "or"),
         (Rules::VseC, _) => false,
         // `talks with`, `is next to`, `group of`
-        (Rules::Fitting, _) => SYMMETRIC.contains(&&text(between.end - 1)[..]),
+        (Rules::Fitting, _) => {
+            let last = text(between.end - 1);
+            SYMMETRIC.split(' ').any(|word| word == last)
+        }
     }
 }
 
