@@ -86,6 +86,16 @@ impl Error {
         Err(Self::invalid(place(at), expected, values[at]))
     }
 
+    /// Adapter for `map_err`: puts the place of invalid data inside an outer place.
+    pub fn inside(outer: impl fmt::Display) -> impl FnOnce(Self) -> Self {
+        move |error| match error {
+            Self::Invalid { place, expected, got } => {
+                Self::Invalid { place: format!("{outer}, {place}"), expected, got }
+            }
+            other => other,
+        }
+    }
+
     /// Adapter for `map_err`: names the file that an I/O error belongs to.
     pub fn io(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_path_buf();

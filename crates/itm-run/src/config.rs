@@ -190,13 +190,7 @@ impl Config {
 
     /// Adapter for `map_err`: adds the section of the file that has the wrong value.
     pub(crate) fn inside(&self, section: &str) -> impl FnOnce(Error) -> Error + use<> {
-        let outer = self.place(section);
-        move |error| match error {
-            Error::Invalid { place, expected, got } => {
-                Error::invalid(format!("{outer}, {place}"), expected, got)
-            }
-            other => other,
-        }
+        Error::inside(self.place(section))
     }
 
     /// The names of the rows, in the file's order.

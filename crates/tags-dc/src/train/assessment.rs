@@ -4,10 +4,9 @@ use burn::module::Module;
 use itm_core::data::Regions;
 use itm_core::encoders::TokenBatch;
 use itm_core::learn::Items;
-use itm_core::{Result, host};
+use itm_core::{Error, Result, host};
 use itm_kernels::{Noise, random};
 
-use super::refused::of_caption;
 use super::synthetic::TextMaskings;
 use super::{Pool, TagsDc};
 use crate::Purpose;
@@ -81,8 +80,8 @@ impl TagsDc {
         let phrases = masking.duplicates.of(phrases.to_vec());
         let rows = self.masker.maskings(&tokens, &phrases, masking.maskings, &mut rng);
         let image = items.pairs.image_of(text);
-        let masked =
-            [TextMaskings { number: 0, image, text, rows: rows.map_err(of_caption(text))? }];
+        let rows = rows.map_err(Error::inside(format!("caption {text}")))?;
+        let masked = [TextMaskings { number: 0, image, text, rows }];
         let generator = self.generator().map_or_else(|| model.clone(), Module::valid);
         let logits = self.filled(&generator, &masked, regions, Noise::Off)?;
         let (pools, _) = self.pools(&masked, &logits, &model, (items, regions, None), seed)?;

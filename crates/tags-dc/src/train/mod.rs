@@ -22,7 +22,6 @@ mod objective;
 #[cfg(feature = "page")]
 mod page;
 mod pools;
-mod refused;
 mod retrieval;
 mod sentences;
 mod shares;
@@ -52,7 +51,6 @@ pub use self::shares::{FurtherShares, SentenceCounts, SentenceShares, Verdicts};
 use self::learnt::Learnt;
 use self::models::Models;
 use self::objective::Losses;
-use self::refused::of_caption;
 use self::retrieval::Anchors;
 use self::synthetic::TextMaskings;
 use crate::config::{GeneratorKind, Published, Sampling, TagsDcConfig};
@@ -292,8 +290,8 @@ impl TagsDc {
             let tokens = self.marks.around(&train.texts[text]);
             let phrases = phrases.map_or(&[][..], |all| &all[text]);
             let rows = self.masker.maskings(&tokens, phrases, count, &mut rng);
-            let (image, rows) = (train.pairs.image_of(text), rows.map_err(of_caption(text))?);
-            Ok(TextMaskings { number, image, text, rows })
+            let rows = rows.map_err(Error::inside(format!("caption {text}")))?;
+            Ok(TextMaskings { number, image: train.pairs.image_of(text), text, rows })
         };
         (first as u64..).zip(captions).map(masked).collect()
     }

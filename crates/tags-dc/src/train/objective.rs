@@ -5,10 +5,9 @@ use burn::tensor::activation::sigmoid;
 use itm_core::data::Regions;
 use itm_core::encoders::TokenBatch;
 use itm_core::learn::{Items, Numbers};
-use itm_core::{Result, host};
+use itm_core::{Error, Result, host};
 use itm_kernels::Noise;
 
-use super::refused::within;
 use super::retrieval::Anchors;
 use super::synthetic::TextMaskings;
 use super::{Marks, Pool, PoolRows};
@@ -65,7 +64,7 @@ impl Losses {
         let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
         let joint = model.join(&TokenBatch::new(&marked), &embedded, &rows, noise);
         let both = ranked(model.match_logits(&joint), &triplets, &per_anchor, config);
-        let (mean, active) = both.map_err(within("loss.itm"))?;
+        let (mean, active) = both.map_err(Error::inside("loss.itm"))?;
         let loss = mean * 2.0; // each kind has half of the anchors
         self.active = active;
         self.add("itm", config.itm, loss);
@@ -91,7 +90,8 @@ impl Losses {
         let labels = captions.iter().flat_map(|caption| &caption.rows).flat_map(|row| &row.labels);
         let words: Vec<u32> = labels.flatten().copied().collect();
         let per_anchor: Vec<usize> = captions.iter().map(TextMaskings::targets).collect();
-        let loss = losses::masked_words(logits, &words, &per_anchor).map_err(within("loss.mlm"))?;
+        let loss =
+            losses::masked_words(logits, &words, &per_anchor).map_err(Error::inside("loss.mlm"))?;
         self.numbers.add(&Numbers::from([("words_right", accuracy(&values, &words)?)]));
         self.add("mlm", weight, loss);
         Ok(values)
@@ -129,7 +129,7 @@ impl Losses {
             let logits = model.match_logits(&first);
             let values = host(sigmoid(logits.clone().inner()));
             let loss = ranked(logits, &triplets, &per_anchor, config);
-            let (loss, active) = loss.map_err(within("loss.istm"))?;
+            let (loss, active) = loss.map_err(Error::inside("loss.istm"))?;
             let gap = gap(&values, &triplets);
             self.numbers.add(&Numbers::from([("istm_active", active), ("istm_gap", gap)]));
             self.add("istm", config.istm, loss);
@@ -158,7 +158,7 @@ impl Losses {
             let values = host(logits.clone().inner());
             let weights = config.wod_weights;
             let loss = losses::discrimination(logits, &classes, &per_anchor, weights);
-            let loss = loss.map_err(within("loss.wod"))?;
+            let loss = loss.map_err(Error::inside("loss.wod"))?;
             self.numbers.add(&Numbers::from([("wod_right", accuracy(&values, &classes)?)]));
             self.add("wod", config.wod, loss);
         }
@@ -170,7 +170,7 @@ impl Losses {
             let logits = model.correction_logits(joint, &asked);
             let values = host(logits.clone().inner());
             let loss = losses::correction(logits, &words, &per_anchor);
-            let loss = loss.map_err(within("loss.woc"))?;
+            let loss = loss.map_err(Error::inside("loss.woc"))?;
             self.numbers.add(&Numbers::from([("woc_right", accuracy(&values, &words)?)]));
             self.add("woc", config.woc, loss);
         }

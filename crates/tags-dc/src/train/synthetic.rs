@@ -1,11 +1,10 @@
 //! Synthetic sentences of a step's captions: refilled, filtered, scored, the best kept (§3.3 to §3.5).
 
-use itm_core::Result;
 use itm_core::data::Regions;
 use itm_core::learn::{Items, Numbers};
 use itm_core::scored::Scored;
+use itm_core::{Error, Result};
 
-use super::refused::of_caption;
 use super::{Pool, TagsDc};
 use crate::model::{RegionBatch, Uniter, UniterScores, numbered};
 use crate::pool::{Survivor, picks, survivors};
@@ -98,7 +97,7 @@ impl TagsDc {
         let mut rng = Purpose::Refills.stream(seed, caption.number);
         let rows = refill.draw(&caption.rows, logits, self.marks.tokens, &mut rng);
         let text = caption.text;
-        let rows = rows.map_err(of_caption(text))?;
+        let rows = rows.map_err(Error::inside(format!("caption {text}")))?;
         let positive = self.marks.around(&train.texts[text]);
         let of_split = || {
             let texts = train.pairs.texts_of(caption.image);
