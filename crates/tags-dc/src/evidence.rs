@@ -1,5 +1,7 @@
 //! How much evidence an image shows for a word, and how little of it makes the word absent.
 
+use std::collections::HashSet;
+
 use itm_core::{Error, Result};
 
 /// The least evidence with which an image shows each word, learnt from the images whose captions have the word.
@@ -24,16 +26,12 @@ use itm_core::{Error, Result};
 /// let of = |image: usize, words: &[u32]| Ok(words.iter().map(|&w| evidence[image][w as usize]).collect());
 /// let bounds = EvidenceBounds::fit(2, &told, 0.1, of)?;
 /// let absent = bounds.absent(&[0.75, 0.79]); // of another image
-/// assert!(!absent.contains(0)); // 0.75 ≥ 0.7, the lowest of three
-/// assert!(absent.contains(1)); // 0.79 < 0.8
+/// assert!(!absent.contains(&0)); // 0.75 ≥ 0.7, the lowest of three
+/// assert!(absent.contains(&1)); // 0.79 < 0.8
 /// # Ok::<(), tags_dc::Error>(())
 /// ```
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct EvidenceBounds(Vec<f32>);
-
-/// The words that an image shows too little evidence for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AbsentWords(Vec<bool>);
 
 impl EvidenceBounds {
     /// Learns the bounds of words below `words`. `told` has the distinct words of each image's captions; `evidence` gives the evidence of an
@@ -72,15 +70,9 @@ impl EvidenceBounds {
     }
 
     /// The words that are absent from an image with this evidence, one number per word. A word without a number or a bound is not absent.
-    pub fn absent(&self, evidence: &[f32]) -> AbsentWords {
-        AbsentWords(self.0.iter().zip(evidence).map(|(bound, x)| x < bound).collect())
-    }
-}
-
-impl AbsentWords {
-    /// Whether the image shows too little evidence for the token.
-    pub fn contains(&self, token: u32) -> bool {
-        self.0.get(token as usize).is_some_and(|&absent| absent)
+    pub fn absent(&self, evidence: &[f32]) -> HashSet<u32> {
+        let words = (0..).zip(self.0.iter().zip(evidence));
+        words.filter(|(_, (bound, x))| x < bound).map(|(word, _)| word).collect()
     }
 }
 
@@ -109,12 +101,12 @@ mod tests {
         for (quantile, lowest) in [(0.0, 0.1), (0.19, 0.2), (0.2, 0.3), (0.99, 1.0)] {
             let bounds = bounds(quantile, &told).unwrap();
             let at = |x: f32| bounds.absent(&[x, 0.0, -9.0]);
-            assert!(at(lowest - 1e-4).contains(0) && !at(lowest).contains(0), "{quantile}");
-            assert!(!at(0.0).contains(1), "evidence that is 0 everywhere");
-            assert!(!at(0.0).contains(2), "no caption has word 2");
-            assert!(!at(0.0).contains(7), "a mark behind the words");
+            assert!(at(lowest - 1e-4).contains(&0) && !at(lowest).contains(&0), "{quantile}");
+            assert!(!at(0.0).contains(&1), "evidence that is 0 everywhere");
+            assert!(!at(0.0).contains(&2), "no caption has word 2");
+            assert!(!at(0.0).contains(&7), "a mark behind the words");
         }
-        assert!(!bounds(0.2, &told).unwrap().absent(&[]).contains(0), "no evidence is known");
+        assert!(!bounds(0.2, &told).unwrap().absent(&[]).contains(&0), "no evidence is known");
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::AbsentWords;
 use crate::siblings::SiblingStatistics;
 
 /// Words that make no sentence false: all tokens of all captions of an image, also of captions that are too long for training.
@@ -41,7 +40,7 @@ pub enum Filter<'a> {
         /// Words for the same thing.
         siblings: &'a SiblingStatistics,
         /// The words that are absent from the caption's image: [`EvidenceBounds::absent`](crate::EvidenceBounds::absent).
-        absent: AbsentWords,
+        absent: HashSet<u32>,
     },
 }
 
@@ -134,7 +133,7 @@ impl Filter<'_> {
                 changes.all(|(&w, &x)| captions.contains(x) || statistics.excludes(w, x))
             }
             Self::Absent { siblings, absent } => changes.all(|(&w, &x)| {
-                captions.contains(x) || siblings.excludes(w, x) || !absent.contains(x)
+                captions.contains(x) || siblings.excludes(w, x) || !absent.contains(&x)
             }),
         }
     }

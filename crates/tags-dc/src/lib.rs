@@ -36,7 +36,7 @@ pub mod train;
 pub use itm_core::{Error, Pairs, Result};
 
 pub use aligned::Aligned;
-pub use evidence::{AbsentWords, EvidenceBounds};
+pub use evidence::EvidenceBounds;
 pub use filter::{CaptionWords, Filter, Repeat, Verdict};
 #[cfg(feature = "burn")]
 pub use itm_core::Preset;

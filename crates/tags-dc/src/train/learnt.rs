@@ -1,5 +1,6 @@
 //! What the filter of synthetic sentences knows of the training split: what it learns there once, and captions that the split lacks.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use itm_core::data::Regions;
@@ -12,7 +13,7 @@ use super::evidence::StartEvidence;
 use crate::config::FilterKind;
 use crate::pool::among;
 use crate::words::distinct;
-use crate::{AbsentWords, CaptionWords, EvidenceBounds, Filter, SiblingStatistics};
+use crate::{CaptionWords, EvidenceBounds, Filter, SiblingStatistics};
 
 impl TagsDc {
     /// The same model with the words of all captions of each training image. Training needs them if the split lacks captions, for example
@@ -132,7 +133,7 @@ impl Learnt {
             FilterKind::Penalty => Filter::Penalty,
             FilterKind::Siblings => Filter::Siblings(siblings),
             FilterKind::Absent(_) => {
-                let mut absent = AbsentWords::default();
+                let mut absent = HashSet::new();
                 if let Some(evidence) = &self.evidence {
                     let all: Vec<u32> = (0..evidence.words() as u32).collect();
                     absent = self.bounds.absent(&evidence.of(regions, image, &all)?);

@@ -258,7 +258,7 @@ fn the_absent_filter_looks_at_the_image() {
         let own = ready.marks().around(&split.texts[text]);
         let fits = |tokens: &[u32]| {
             let new =
-                |(x, w): (&u32, &u32)| x != w && !told[image].contains(x) && absent.contains(*x);
+                |(x, w): (&u32, &u32)| x != w && !told[image].contains(x) && absent.contains(x);
             tokens.iter().zip(&own).any(new)
         };
         let negatives = made(&ready, text);
