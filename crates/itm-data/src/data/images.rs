@@ -21,8 +21,8 @@ pub struct ImageInfo {
     pub width: u32,
     /// In pixels.
     pub height: u32,
-    /// How its EXIF data tell to turn or mirror it, 1 to 8: 1 is upright. Only [`upright_image`](super::upright_image) does, as
-    /// in the programs of the papers.
+    /// How its EXIF data tell to turn or mirror it, 1 to 8: 1 is upright. Only [`upright_image`](super::upright_image) follows
+    /// them; the programs of the papers do not.
     pub orientation: u8,
 }
 
