@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
-use itm_core::encoders::{BiGruText, BiGruTextShape, TokenBatch, unit_rows};
+use itm_core::encoders::{BiGruText, TokenBatch, unit_rows};
 use itm_core::{Block, Hardest, host, triplet};
 use itm_kernels::{AdamOptions, AdamW, Linear, uniform};
 use naaf::{
@@ -107,11 +107,9 @@ struct NaafEncoders {
 
 fn all(size: Size, schedule: Schedule) -> Step {
     let device = Device::flex().autodiff();
-    let (vocabulary, hidden) = (size.vocabulary, size.width);
-    let shape = BiGruTextShape { vocabulary, word_width: WORD_WIDTH, hidden };
     let mut model = Some(NaafEncoders {
         image: Linear::seeded(size.region_width, size.width, 1, &device),
-        text: BiGruText::new(&shape, 2, &device),
+        text: BiGruText::new([size.vocabulary, WORD_WIDTH, size.width], 2, &device),
     });
     let mut optimiser = AdamW::new(AdamOptions { clip: Some(2.0), ..AdamOptions::default() });
     let rows = size.batch * size.regions;

@@ -7,7 +7,7 @@ mod words;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_core::data::WordVectors;
-use itm_core::encoders::{BiGruText, BiGruTextShape, InputDropout, TokenBatch};
+use itm_core::encoders::{BiGruText, InputDropout, TokenBatch};
 use itm_core::learn::{Images, check_texts, precision_of, size_within};
 use itm_core::start::Start;
 use itm_core::towers::{
@@ -130,8 +130,7 @@ impl NaafEncoders {
         let text = match config.text {
             TextKind::Words => WordEncoder::Words(WordTable::new(vocabulary, d, part(1), device)),
             TextKind::Bigru => {
-                let shape = BiGruTextShape { vocabulary, word_width: config.word_dim, hidden: d };
-                let words = BiGruText::new(&shape, part(1), device);
+                let words = BiGruText::new([vocabulary, config.word_dim, d], part(1), device);
                 WordEncoder::BiGru(BiGru { words, frozen: config.freeze_embedding })
             }
         };

@@ -1,7 +1,7 @@
 //! One entry for every operation of `itm-kernels`.
 
 use burn::tensor::{Device, Tensor};
-use itm_core::encoders::{BiGruText, BiGruTextShape, TokenBatch};
+use itm_core::encoders::{BiGruText, TokenBatch};
 use itm_kernels::bag::Bags;
 use itm_kernels::cross_attention::{Cosine, KeyWeights, Negative, Norm, Pool, Rule, Side};
 use itm_kernels::{
@@ -247,9 +247,8 @@ fn shape(order: NormOrder) -> BlockShape {
 
 /// Captions of unequal lengths; their word vectors are read and changed.
 fn words(device: &Device) -> Values {
-    let shape = BiGruTextShape { vocabulary: 9, word_width: 7, hidden: 19 };
     let captions = TokenBatch::new(&[&[2, 5, 8][..], &[1, 3, 3, 4, 6, 2], &[4], &[7, 7, 1, 5]]);
-    learnt(BiGruText::new(&shape, 1, device), x([24, 7], device), |m, x| {
+    learnt(BiGruText::new([9, 7, 19], 1, device), x([24, 7], device), |m, x| {
         m.states(m.vectors(&captions) + x, &captions)
     })
 }

@@ -4,9 +4,9 @@ use burn::module::Param;
 use burn::tensor::{Device, Tensor};
 use itm_core::data::{Features, WordVectors};
 use itm_core::encoders::{
-    BagOfWords, Bert, BertShape, BiGruText, BiGruTextShape, DualEncoder, DualShape, GruText,
-    GruTextShape, ImagePool, InputDropout, PatchGrid, PiecePool, Projection, ResidualShape,
-    TextPool, TokenBatch, Vit, VitShape, resize_positions, word_patches,
+    BagOfWords, Bert, BertShape, BiGruText, DualEncoder, DualShape, GruText, ImagePool,
+    InputDropout, PatchGrid, PiecePool, Projection, ResidualShape, TextPool, TokenBatch, Vit,
+    VitShape, resize_positions, word_patches,
 };
 use itm_core::learn::{embed_features, embed_texts};
 use itm_core::start::LinearMap;
@@ -51,12 +51,12 @@ fn bags(id: u32) -> Bags {
     bags
 }
 
-fn gru_shape() -> GruTextShape {
-    GruTextShape { vocabulary: 4, word_width: 2, hidden: 2, pool: TextPool::Mean }
+fn gru(sizes: [usize; 3]) -> GruText {
+    GruText::new(sizes, TextPool::Mean, 7, &device())
 }
 
-fn bigru_shape() -> BiGruTextShape {
-    BiGruTextShape { vocabulary: 4, word_width: 2, hidden: 2 }
+fn bigru(vocabulary: usize) -> BiGruText {
+    BiGruText::new([vocabulary, 2, 2], 7, &device())
 }
 
 fn bert_shape() -> BertShape {
@@ -227,17 +227,17 @@ fn encoders() {
         "a caption of 3 words padded to 2": TokenBatch::padded_to(&[&[1, 2, 3]], 2),
         "no memory for 1 captions of 9223372036854775808 words": TokenBatch::padded_to(&[&[1]], HUGE),
         "no memory for 2 captions of 9223372036854775808 words": TokenBatch::padded_to(&[&[1], &[1]], HUGE),
-        "no memory for a tensor of shape [9223372036854775808, 2]": GruText::new(&GruTextShape { vocabulary: HUGE, ..gru_shape() }, 7, &device()),
-        "a recurrent unit from 2 to 0 values": GruText::new(&GruTextShape { hidden: 0, ..gru_shape() }, 7, &device()),
-        "a recurrent unit from 0 to 2 values": GruText::new(&GruTextShape { word_width: 0, ..gru_shape() }, 7, &device()),
-        "caption 0, word 0: 9 of 4 words": GruText::new(&gru_shape(), 7, &device()).encode(&batch(&[&[9]])),
-        "1 words of 1 captions padded to 3": GruText::new(&gru_shape(), 7, &device()).encode(&torn()),
-        "vectors of the words of a batch": GruText::new(&gru_shape(), 7, &device()).encode_vectors(ones([3, 2]), &batch(&[&[1]])),
-        "input of shape [1, 1, 3] for a unit of width 2": GruText::new(&gru_shape(), 7, &device()).encode_vectors(ones([1, 3]), &batch(&[&[1]])),
-        "no memory for a tensor of shape [9223372036854775808, 2]": BiGruText::new(&BiGruTextShape { vocabulary: HUGE, ..bigru_shape() }, 7, &device()),
-        "caption 0, word 0: 4 of 4 words": BiGruText::new(&bigru_shape(), 7, &device()).encode(&batch(&[&[4]])),
-        "1 words of 1 captions padded to 3": BiGruText::new(&bigru_shape(), 7, &device()).encode(&torn()),
-        "vectors of the words of a batch": BiGruText::new(&bigru_shape(), 7, &device()).states(ones([3, 2]), &batch(&[&[1]])),
+        "no memory for a tensor of shape [9223372036854775808, 2]": gru([HUGE, 2, 2]),
+        "a recurrent unit from 2 to 0 values": gru([4, 2, 0]),
+        "a recurrent unit from 0 to 2 values": gru([4, 0, 2]),
+        "caption 0, word 0: 9 of 4 words": gru([4, 2, 2]).encode(&batch(&[&[9]])),
+        "1 words of 1 captions padded to 3": gru([4, 2, 2]).encode(&torn()),
+        "vectors of the words of a batch": gru([4, 2, 2]).encode_vectors(ones([3, 2]), &batch(&[&[1]])),
+        "input of shape [1, 1, 3] for a unit of width 2": gru([4, 2, 2]).encode_vectors(ones([1, 3]), &batch(&[&[1]])),
+        "no memory for a tensor of shape [9223372036854775808, 2]": bigru(HUGE),
+        "caption 0, word 0: 4 of 4 words": bigru(4).encode(&batch(&[&[4]])),
+        "1 words of 1 captions padded to 3": bigru(4).encode(&torn()),
+        "vectors of the words of a batch": bigru(4).states(ones([3, 2]), &batch(&[&[1]])),
         "3 heads for a width of 4": Bert::seeded(&BertShape { heads: 3, ..bert_shape() }, 7, &device()),
         "a norm of width 0 with ε 0.000000000001": Bert::seeded(&BertShape { width: 0, ..bert_shape() }, 7, &device()),
         "5 pieces, 3 positions and 0 kinds of text": Bert::seeded(&BertShape { kinds: 0, ..bert_shape() }, 7, &device()),
@@ -312,8 +312,8 @@ fn encoders() {
         "idf of a bag of words: expected numbers above 0, got 0": BagOfWords::new(1, 1, 7, &device()).with_idf(&[0.0]),
         "idf of a bag of words: expected numbers above 0, got NaN": BagOfWords::new(1, 1, 7, &device()).with_idf(&[f32::NAN]),
         "idf of a bag of words: expected idf of 1 terms, got 0": BagOfWords::new(1, 1, 7, &device()).with_idf(&[]),
-        "word vectors: expected numbers of words below 4, got 9": GruText::new(&gru_shape(), 7, &device()).with_vectors(&WordVectors { rows: vec![(9, vec![1.0; 2])], ..vectors() }),
-        "word vectors, word 1: expected 2 values, got 3": GruText::new(&gru_shape(), 7, &device()).with_vectors(&WordVectors { rows: vec![(1, vec![1.0; 3])], ..vectors() }),
-        "word vectors, word 1: expected finite values, got NaN": GruText::new(&gru_shape(), 7, &device()).with_vectors(&WordVectors { rows: vec![(1, vec![f32::NAN; 2])], ..vectors() }),
+        "word vectors: expected numbers of words below 4, got 9": bigru(4).with_vectors(&WordVectors { rows: vec![(9, vec![1.0; 2])], ..vectors() }),
+        "word vectors, word 1: expected 2 values, got 3": bigru(4).with_vectors(&WordVectors { rows: vec![(1, vec![1.0; 3])], ..vectors() }),
+        "word vectors, word 1: expected finite values, got NaN": bigru(4).with_vectors(&WordVectors { rows: vec![(1, vec![f32::NAN; 2])], ..vectors() }),
     }
 }

@@ -4,7 +4,7 @@ use burn::module::Param;
 use burn::tensor::{Device, Tensor};
 use itm_core::Result;
 use itm_core::contrastive::Contrast;
-use itm_core::encoders::{BagOfWords, GruText, GruTextShape, InputDropout, Projection};
+use itm_core::encoders::{BagOfWords, GruText, InputDropout, Projection};
 use itm_core::learn::{Images, precision_of, size_within};
 use itm_core::scored::Similarity;
 use itm_core::towers::{
@@ -80,8 +80,7 @@ fn gru_text(
 ) -> GruText {
     let (d, e) = (model.embed_dim, config.word_dim);
     let part = |part| random::derive(seed, part);
-    let shape = GruTextShape { vocabulary, word_width: e, hidden: d, pool: config.pool };
-    let mut text = GruText::new(&shape, part(0), device);
+    let mut text = GruText::new([vocabulary, e, d], config.pool, part(0), device);
     if model.initialisation == Initialisation::Xavier {
         text.words = xavier([vocabulary, e], [vocabulary, e], part(2), device);
         text.gru = Gru {

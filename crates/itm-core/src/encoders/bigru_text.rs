@@ -3,24 +3,10 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_kernels::{BiGru, embedding, random, uniform};
-use serde::{Deserialize, Serialize};
 
 use super::TokenBatch;
-use super::gru_text::with_rows;
 use crate::Result;
 use crate::data::WordVectors;
-
-/// Sizes of a [`BiGruText`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BiGruTextShape {
-    /// Number of words V, including the words for padding and unknown words.
-    pub vocabulary: usize,
-    /// Width e of a word vector.
-    pub word_width: usize,
-    /// Width d of the states of each direction and of the rows.
-    pub hidden: usize,
-}
 
 /// Encodes captions into the joint space, word by word: NAAF §3.3, SCAN.
 ///
@@ -42,16 +28,15 @@ pub struct BiGruText {
 }
 
 impl BiGruText {
-    /// Draws word vectors uniformly from ±0.1 and the units as [`BiGru::seeded`]. The seed decides all values.
+    /// Draws word vectors uniformly from ±0.1 and the units as [`BiGru::seeded`]. The seed decides all values. The sizes are V,
+    /// which counts the words for padding and unknown words too, e and d.
     ///
     /// # Panics
     /// If a width is 0, or memory cannot hold the weights.
-    pub fn new(shape: &BiGruTextShape, seed: u64, device: &Device) -> Self {
-        let words = [shape.vocabulary, shape.word_width];
-        Self {
-            words: Param::from_tensor(uniform(words, 0.1, random::derive(seed, 0), device)),
-            gru: BiGru::seeded(shape.word_width, shape.hidden, random::derive(seed, 1), device),
-        }
+    pub fn new([vocabulary, word_width, hidden]: [usize; 3], seed: u64, device: &Device) -> Self {
+        let words = uniform([vocabulary, word_width], 0.1, random::derive(seed, 0), device);
+        let gru = BiGru::seeded(word_width, hidden, random::derive(seed, 1), device);
+        Self { words: Param::from_tensor(words), gru }
     }
 
     /// Replaces the vectors of the words that have a ready vector. The other words keep their random vectors.
@@ -59,7 +44,18 @@ impl BiGruText {
     /// # Errors
     /// If the vectors do not fit the table: `WordVectors::check`.
     pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
-        Ok(Self { words: with_rows(self.words, vectors)?, ..self })
+        let [vocabulary, width] = self.words.dims();
+        vectors.check([vocabulary, width])?;
+        let words = self.words.map(|old| {
+            let device = old.device();
+            let mut values = old.into_data().convert::<f32>().iter::<f32>().collect::<Vec<_>>();
+            for (id, vector) in &vectors.rows {
+                values[*id as usize * width..][..width].copy_from_slice(vector);
+            }
+            let new = Tensor::from_data(TensorData::new(values, [vocabulary, width]), &device);
+            if device.is_autodiff() { new.require_grad() } else { new }
+        });
+        Ok(Self { words, ..self })
     }
 
     /// Vectors of the words, `[b·l, e]`.
@@ -119,8 +115,7 @@ mod tests {
     const CAPTIONS: [&[u32]; 3] = [&[2, 5], &[1, 3, 3, 4], &[4]];
 
     fn model(device: &Device) -> BiGruText {
-        let shape = BiGruTextShape { vocabulary: 6, word_width: 3, hidden: 5 };
-        BiGruText::new(&shape, 3, device)
+        BiGruText::new([6, 3, 5], 3, device)
     }
 
     fn close(got: &[f32], want: &[f32]) {
@@ -217,15 +212,43 @@ mod tests {
         close(&d, &[0.0, 0.0, (1.0 - 0.6 * 1.4) / 5.0, (1.0 - 0.8 * 1.4) / 5.0]);
     }
 
+    /// Words 2 and 4 get vectors, the other words keep theirs, and all still learn.
     #[test]
     fn ready_vectors_replace_the_random_ones() {
-        let device = Device::flex();
-        let vectors = WordVectors { width: 3, vocabulary: 6, rows: vec![(2, vec![1.0, 2.0, 3.0])] };
-        let with = model(&device).with_vectors(&vectors).unwrap();
-        let mut want = host(model(&device).words.val());
+        let device = Device::flex().autodiff();
+        let model = || model(&device);
+        let rows = vec![(2, vec![1.0, 2.0, 3.0]), (4, vec![4.0, 5.0, 6.0])];
+        let vectors = WordVectors { width: 3, vocabulary: 6, rows };
+        let with = model().with_vectors(&vectors).unwrap();
+        let mut want = host(model().words.val());
         want[6..9].copy_from_slice(&[1.0, 2.0, 3.0]);
+        want[12..15].copy_from_slice(&[4.0, 5.0, 6.0]);
         assert_eq!(host(with.words.val()), want);
-        let wide = WordVectors { width: 4, ..vectors };
-        assert!(model(&device).with_vectors(&wide).is_err());
+        let loss = with.encode(&TokenBatch::new(&CAPTIONS)).sum();
+        assert!(with.words.val().grad(&loss.backward()).is_some());
+
+        let (mut rows, vector) = (vectors.rows.clone(), |id, row: &[f32]| vec![(id, row.to_vec())]);
+        rows.reverse();
+        let turned = WordVectors { rows, ..vectors };
+        assert_eq!(host(model().with_vectors(&turned).unwrap().words.val()), want);
+        for (other, line) in [
+            (
+                WordVectors { width: 4, ..vectors.clone() },
+                ": expected width 3 for a vocabulary of 6",
+            ),
+            (
+                WordVectors { vocabulary: 5, ..vectors.clone() },
+                ": expected width 3 for a vocabulary",
+            ),
+            (WordVectors { rows: vector(6, &[0.0; 3]), ..vectors }, ": expected numbers of words"),
+            (WordVectors { rows: vector(1, &[0.0; 2]), ..vectors }, ", word 1: expected 3 values"),
+            (
+                WordVectors { rows: vector(1, &[0.0, f32::NAN, 0.0]), ..vectors },
+                ", word 1: expected finite",
+            ),
+        ] {
+            let got = model().with_vectors(&other).unwrap_err().to_string();
+            assert!(got.starts_with(&format!("word vectors{line}")), "{got}");
+        }
     }
 }

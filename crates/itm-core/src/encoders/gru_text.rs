@@ -1,13 +1,11 @@
 //! A text encoder: word vectors, a gated recurrent unit, one embedding per caption.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use itm_kernels::{Gru, embedding, masked_mean, normalize_rows, random, uniform};
 use serde::{Deserialize, Serialize};
 
 use super::TokenBatch;
-use crate::Result;
-use crate::data::WordVectors;
 
 /// How the states of a caption's words become one embedding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -21,20 +19,6 @@ pub enum TextPool {
     Last,
     /// The largest value of each coordinate over the real words.
     Max,
-}
-
-/// Sizes and choices of a [`GruText`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GruTextShape {
-    /// Number of words V, including the words for padding and unknown words.
-    pub vocabulary: usize,
-    /// Width e of a word vector.
-    pub word_width: usize,
-    /// Width d of the states and of a caption's embedding.
-    pub hidden: usize,
-    /// How states become one embedding.
-    pub pool: TextPool,
 }
 
 /// Encodes captions into the joint space: word vectors, states, one pooled row of unit length.
@@ -63,25 +47,20 @@ pub struct GruText {
 }
 
 impl GruText {
-    /// Draws word vectors uniformly from ±0.1 (as VSE++) and the unit as [`Gru::seeded`]. The seed decides all values.
+    /// Draws word vectors uniformly from ±0.1 (as VSE++) and the unit as [`Gru::seeded`]. The seed decides all values. The sizes are V,
+    /// which counts the words for padding and unknown words too, e and d.
     ///
     /// # Panics
     /// If a width is 0, or memory cannot hold the weights.
-    pub fn new(shape: &GruTextShape, seed: u64, device: &Device) -> Self {
-        let words = [shape.vocabulary, shape.word_width];
-        Self {
-            words: Param::from_tensor(uniform(words, 0.1, random::derive(seed, 0), device)),
-            gru: Gru::seeded(shape.word_width, shape.hidden, random::derive(seed, 1), device),
-            pool: shape.pool,
-        }
-    }
-
-    /// Replaces the vectors of the words that have a ready vector. The other words keep their random vectors.
-    ///
-    /// # Errors
-    /// If the vectors do not fit the table: `WordVectors::check`.
-    pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
-        Ok(Self { words: with_rows(self.words, vectors)?, ..self })
+    pub fn new(
+        [vocabulary, word_width, hidden]: [usize; 3],
+        pool: TextPool,
+        seed: u64,
+        device: &Device,
+    ) -> Self {
+        let words = uniform([vocabulary, word_width], 0.1, random::derive(seed, 0), device);
+        let gru = Gru::seeded(word_width, hidden, random::derive(seed, 1), device);
+        Self { words: Param::from_tensor(words), gru, pool }
     }
 
     /// Vectors of the words, `[b·l, e]`.
@@ -118,22 +97,4 @@ impl GruText {
             TextPool::Max => states.max_dim(1).reshape([b, d]),
         })
     }
-}
-
-/// The table with ready vectors in their rows.
-pub(super) fn with_rows(
-    words: Param<Tensor<2>>,
-    vectors: &WordVectors,
-) -> Result<Param<Tensor<2>>> {
-    let [vocabulary, width] = words.dims();
-    vectors.check([vocabulary, width])?;
-    Ok(words.map(|old| {
-        let device = old.device();
-        let mut values = old.into_data().convert::<f32>().iter::<f32>().collect::<Vec<_>>();
-        for (id, vector) in &vectors.rows {
-            values[*id as usize * width..][..width].copy_from_slice(vector);
-        }
-        let new = Tensor::from_data(TensorData::new(values, [vocabulary, width]), &device);
-        if device.is_autodiff() { new.require_grad() } else { new }
-    }))
 }

@@ -32,7 +32,7 @@ use crate::interrupt;
 
 pub use bag_of_words::BagOfWords;
 pub use bert::{Bert, BertShape};
-pub use bigru_text::{BiGruText, BiGruTextShape, unit_rows};
+pub use bigru_text::{BiGruText, unit_rows};
 pub use dual::{
     DualEncoder, DualFamily, DualLayout, DualPieces, DualShape, ImageTower, TextTower,
     TextTowerShape,
@@ -41,7 +41,7 @@ pub(crate) use embed::BLOCK;
 pub use embed::{embed_features, embed_texts};
 #[cfg(feature = "images")]
 pub use embedder::Embedder;
-pub use gru_text::{GruText, GruTextShape, TextPool};
+pub use gru_text::{GruText, TextPool};
 pub use input_dropout::InputDropout;
 pub use pool::{ImagePool, PiecePool};
 pub use positions::resize_positions;
@@ -123,16 +123,15 @@ mod tests {
         assert!(error < 3e-6, "{name} is off by {error:e}");
     }
 
-    fn shape(pool: TextPool) -> GruTextShape {
-        GruTextShape { vocabulary: 6, word_width: 3, hidden: 5, pool }
-    }
+    /// V, e and d.
+    const SIZES: [usize; 3] = [6, 3, 5];
 
     /// The encoders with the weights of the golden file.
     fn models(g: &Golden, pool: TextPool, device: &Device) -> (Projection, GruText) {
         let mut images = Projection::new(4, 5, 0, device);
         images.linear.weight = Param::from_tensor(tensor(&g["weight"], [4, 5], device));
         images.linear.bias = Param::from_tensor(tensor(&g["bias"], [5], device));
-        let mut texts = GruText::new(&shape(pool), 0, device);
+        let mut texts = GruText::new(SIZES, pool, 0, device);
         texts.words = Param::from_tensor(tensor(&g["words"], [6, 3], device));
         texts.gru.w_ih = Param::from_tensor(tensor(&g["w_ih"], [3, 15], device));
         texts.gru.w_hh = Param::from_tensor(tensor(&g["w_hh"], [5, 15], device));
@@ -178,7 +177,7 @@ mod tests {
     fn padding_changes_no_embedding() {
         let device = Device::flex();
         for pool in [TextPool::Mean, TextPool::Last, TextPool::Max] {
-            let model = GruText::new(&shape(pool), 3, &device);
+            let model = GruText::new(SIZES, pool, 3, &device);
             let together = host(model.encode(&TokenBatch::new(&CAPTIONS)));
             let alone = CAPTIONS.map(|c| host(model.encode(&TokenBatch::new(&[c]))));
             close("alone", alone.concat(), &together);
@@ -192,7 +191,7 @@ mod tests {
     /// by rounding.
     #[test]
     fn a_momentum_copy_gives_the_same_embedding() {
-        let online = GruText::new(&shape(TextPool::Mean), 3, &Device::flex().autodiff());
+        let online = GruText::new(SIZES, TextPool::Mean, 3, &Device::flex().autodiff());
         let batch = TokenBatch::new(&CAPTIONS);
         let embedding = host(online.encode(&batch));
         let momentum = online.valid();
@@ -204,59 +203,17 @@ mod tests {
     #[test]
     fn initial_weights_depend_on_the_seed_alone() {
         let device = Device::flex();
-        let text = |seed| host(GruText::new(&shape(TextPool::Mean), seed, &device).words.val());
+        let text = |seed| host(GruText::new(SIZES, TextPool::Mean, seed, &device).words.val());
         let image = |seed| host(Projection::new(4, 5, seed, &device).linear.weight.val());
         assert!(text(1) == text(1) && image(1) == image(1));
         assert!(text(1) != text(2) && image(1) != image(2));
         assert!(image(1).iter().all(|w| w.abs() <= 0.5) && image(1).iter().any(|w| w.abs() > 0.3));
     }
 
-    /// Words 2 and 4 get vectors, the other words keep theirs, and all still learn.
-    #[test]
-    fn ready_vectors_replace_the_random_ones() {
-        use crate::data::WordVectors;
-
-        let device = Device::flex().autodiff();
-        let model = || GruText::new(&shape(TextPool::Mean), 3, &device);
-        let rows = vec![(2, vec![1.0, 2.0, 3.0]), (4, vec![4.0, 5.0, 6.0])];
-        let vectors = WordVectors { width: 3, vocabulary: 6, rows };
-        let with = model().with_vectors(&vectors).unwrap();
-        let mut want = host(model().words.val());
-        want[6..9].copy_from_slice(&[1.0, 2.0, 3.0]);
-        want[12..15].copy_from_slice(&[4.0, 5.0, 6.0]);
-        assert_eq!(host(with.words.val()), want);
-        let loss = with.encode(&TokenBatch::new(&CAPTIONS)).sum();
-        assert!(with.words.val().grad(&loss.backward()).is_some());
-
-        let (mut rows, vector) = (vectors.rows.clone(), |id, row: &[f32]| vec![(id, row.to_vec())]);
-        rows.reverse();
-        let turned = WordVectors { rows, ..vectors };
-        assert_eq!(host(model().with_vectors(&turned).unwrap().words.val()), want);
-        for (other, line) in [
-            (
-                WordVectors { width: 4, ..vectors.clone() },
-                ": expected width 3 for a vocabulary of 6",
-            ),
-            (
-                WordVectors { vocabulary: 5, ..vectors.clone() },
-                ": expected width 3 for a vocabulary",
-            ),
-            (WordVectors { rows: vector(6, &[0.0; 3]), ..vectors }, ": expected numbers of words"),
-            (WordVectors { rows: vector(1, &[0.0; 2]), ..vectors }, ", word 1: expected 3 values"),
-            (
-                WordVectors { rows: vector(1, &[0.0, f32::NAN, 0.0]), ..vectors },
-                ", word 1: expected finite",
-            ),
-        ] {
-            let got = model().with_vectors(&other).unwrap_err().to_string();
-            assert!(got.starts_with(&format!("word vectors{line}")), "{got}");
-        }
-    }
-
     #[test]
     #[should_panic(expected = "caption 1, word 0: 6 of 6 words")]
     fn a_word_outside_the_vocabulary_is_named() {
-        let model = GruText::new(&shape(TextPool::Mean), 3, &Device::flex());
+        let model = GruText::new(SIZES, TextPool::Mean, 3, &Device::flex());
         model.encode(&TokenBatch::new(&[&[5][..], &[6]]));
     }
 

@@ -7,8 +7,7 @@ use itm_kernels::{Dropout, Linear, TransformerBlock, normalize_rows};
 use super::config::set_memory;
 use super::{TextConfig, TowerDropout, TrainTruncate, WithReport, derive, projected, started};
 use crate::encoders::{
-    BagOfWords, Bert, DualEncoder, GruText, GruTextShape, PiecePool, TextTower, TokenBatch,
-    table_values,
+    BagOfWords, Bert, DualEncoder, GruText, PiecePool, TextTower, TokenBatch, table_values,
 };
 use crate::learn::{check_texts, size_within};
 use crate::ranges::in_memory;
@@ -77,8 +76,9 @@ impl TextEncoder {
                 let (word_width, hidden) = (config.word_dim, embed_dim);
                 let maps = [[vocabulary, word_width], [3 * hidden, word_width + hidden]];
                 in_memory("model.text", maps.iter().map(|map| table_values(map)).sum())?;
-                let shape = GruTextShape { vocabulary, word_width, hidden, pool: config.pool };
-                return Ok((Self::Gru(GruText::new(&shape, derive(seed, 2), device)), None));
+                let sizes = [vocabulary, word_width, hidden];
+                let gru = GruText::new(sizes, config.pool, derive(seed, 2), device);
+                return Ok((Self::Gru(gru), None));
             }
             TextConfig::Bag(config) => {
                 in_memory("model.text", table_values(&[vocabulary, embed_dim]))?;
