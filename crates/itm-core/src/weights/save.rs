@@ -13,25 +13,14 @@ use serde::Serialize;
 use super::{ShapeInFile, TensorNames};
 use crate::{Error, Result, output, parameters};
 
-/// Writes `config.json` and `model.safetensors`. Each is first written under a temporary name, then renamed.
+/// Writes a configuration and weights under these names. Each is first written under a temporary name, then renamed.
 ///
 /// # Errors
 /// If the operating system refuses a write, or the configuration is a folder or a link: then the old weights stay.
 ///
 /// # Panics
 /// If a parameter of the module has no name in the table.
-pub fn save<M: Module>(
-    module: &M,
-    folder: &Path,
-    config: &impl Serialize,
-    names: &TensorNames,
-    reshaped: ShapeInFile<'_>,
-) -> Result<()> {
-    save_as(module, folder, ["model.safetensors", "config.json"], config, names, reshaped)
-}
-
-/// [`save`] under other names of the weights and of the configuration.
-pub(crate) fn save_as<M: Module>(
+pub(crate) fn save<M: Module>(
     module: &M,
     folder: &Path,
     [weights, config_name]: [&str; 2],

@@ -8,7 +8,7 @@ use super::{DualEncoder, DualFamily, DualShape, config, open_clip};
 use crate::encoders::{block_values, merge, table_values};
 use crate::weights::{
     LoadReport, OPEN_CLIP_CONFIG, TensorNames, Unknown, WeightFiles, is_of_open_clip, load,
-    open_clip_weights, save_as,
+    open_clip_weights, save,
 };
 use crate::{Error, Result};
 
@@ -221,6 +221,6 @@ impl DualEncoder {
         let mut whole = self.clone();
         merge(&mut whole.image.vit.blocks);
         merge(&mut whole.text.blocks);
-        save_as(&whole, folder, files, &config, &names, &in_file)
+        save(&whole, folder, files, &config, &names, &in_file)
     }
 }

@@ -1,5 +1,6 @@
 //! Compares with `tests/reference/clip.py`: `transformers` and open_clip in double precision.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleMapper, Param};
@@ -159,6 +160,54 @@ fn what_is_saved_is_what_was_loaded() {
     let refused = open("siglip", &device).save(&kept, DualLayout::OpenClip).unwrap_err();
     let want = "expected a CLIP for open_clip's layout, got a SigLIP";
     assert!(refused.to_string().ends_with(want), "{refused}");
+}
+
+/// A link is not replaced, and it is found before the weights are: new weights beside an old configuration would be another model.
+#[cfg(unix)]
+#[test]
+fn a_configuration_that_cannot_be_written_costs_no_weights() {
+    let folder = TempDir::new().unwrap();
+    let [weights, config] =
+        ["model.safetensors", "config.json"].map(|name| folder.path().join(name));
+    fs::write(&weights, "old weights").unwrap();
+    std::os::unix::fs::symlink("elsewhere", config).unwrap();
+    let line = open("clip", &Device::flex())
+        .save(folder.path(), DualLayout::Transformers)
+        .unwrap_err()
+        .to_string();
+    assert!(line.contains("config.json: expected a name that is no link, got a link"), "{line}");
+    assert_eq!(fs::read(weights).unwrap(), b"old weights");
+}
+
+/// A device, here a socket, is not replaced either.
+#[cfg(unix)]
+#[test]
+fn weights_replace_no_device() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let line = open("clip", &Device::flex())
+        .save(folder.path(), DualLayout::Transformers)
+        .unwrap_err()
+        .to_string();
+    assert!(line.contains("model.safetensors: expected a file, got a device"), "{line}");
+    assert!(!path.is_file());
+}
+
+/// Whoever may read the configuration may read the weights, and a failed write leaves nothing.
+#[cfg(unix)]
+#[test]
+fn weights_are_a_file_like_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, model) = (TempDir::new().unwrap(), open("clip", &Device::flex()));
+    model.save(folder.path(), DualLayout::Transformers).unwrap();
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+    assert_eq!(mode("model.safetensors"), mode("config.json"));
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("model.safetensors")).unwrap();
+    let line = model.save(folder.path(), DualLayout::Transformers).unwrap_err().to_string();
+    assert!(line.ends_with("expected a file to write, got a folder"), "{line}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 /// A wrong activation, an ε and a resize are seen: what the goldens of these say is met, and differs from the model's own.

@@ -1,7 +1,6 @@
-//! Reads and writes the fields of `config.json` that matter here; other fields are ignored.
+//! Reads the fields of `config.json` that matter here; other fields are ignored.
 
 use itm_kernels::Activation;
-use serde_json::{Value, json};
 
 use crate::Result;
 use crate::encoders::{BertShape, VitForm, VitShape};
@@ -82,45 +81,4 @@ fn check(fields: &Fields, name: &str, sizes: [&str; 2]) -> Result<()> {
         Some(size) => fields.refused(size, "a number", "none"),
         None => fields.only("hidden_act", "gelu"),
     }
-}
-
-/// The `config.json` of a BERT.
-pub(super) fn of_bert(shape: &BertShape) -> Value {
-    json!({
-        "model_type": "bert",
-        "architectures": ["BertModel"],
-        "hidden_size": shape.width,
-        "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.heads,
-        "intermediate_size": shape.mlp,
-        "hidden_act": "gelu",
-        "layer_norm_eps": shape.epsilon,
-        "hidden_dropout_prob": shape.dropout,
-        "attention_probs_dropout_prob": shape.attention_dropout,
-        "vocab_size": shape.vocabulary,
-        "max_position_embeddings": shape.positions,
-        "type_vocab_size": shape.kinds,
-        "position_embedding_type": "absolute",
-    })
-}
-
-/// The `config.json` of a ViT.
-pub(super) fn of_vit(shape: &VitShape) -> Value {
-    let [h, w] = shape.image;
-    json!({
-        "model_type": "vit",
-        "architectures": ["ViTModel"],
-        "hidden_size": shape.width,
-        "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.heads,
-        "intermediate_size": shape.mlp,
-        "hidden_act": "gelu",
-        "layer_norm_eps": shape.epsilon,
-        "hidden_dropout_prob": shape.dropout,
-        "attention_probs_dropout_prob": shape.attention_dropout,
-        "image_size": if h == w { json!(h) } else { json!([h, w]) },
-        "patch_size": shape.patch,
-        "num_channels": shape.channels,
-        "qkv_bias": true,
-    })
 }

@@ -1,4 +1,4 @@
-//! Loads ViT and BERT from Hugging Face folders and saves them.
+//! Loads ViT and BERT from Hugging Face folders.
 
 pub(super) mod config;
 mod dinov2;
@@ -9,11 +9,10 @@ use std::path::Path;
 
 use burn::tensor::Device;
 
-use super::{Bert, BertShape, Vit, VitForm, VitShape, merge};
-use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, adapter, load, save};
-use crate::{Error, Result};
+use super::{Bert, BertShape, Vit, VitShape};
+use crate::Result;
+use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, adapter, load};
 use itm_data::Fields;
-use itm_kernels::Activation;
 
 pub(crate) const BERT: TensorNames = TensorNames {
     prefixes: &["", "bert."],
@@ -125,21 +124,6 @@ impl Vit {
         }
         Ok((model, report))
     }
-
-    /// Writes `config.json` and `model.safetensors` for `transformers`, without a pooler. Changes by LoRA are in the weights.
-    ///
-    /// # Errors
-    /// If this is the image tower of a CLIP or SigLIP or has another activation than GELU, or the operating system refuses a write.
-    pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
-        let (folder, VitShape { form, activation, .. }) = (folder.as_ref(), &self.shape);
-        let plain = (*form, *activation) == (VitForm::Plain, Activation::Gelu);
-        let got = format_args!("{form:?} with {activation:?}");
-        Error::unless(plain, folder.display(), "a plain ViT with GELU", got)?;
-        let config = config::of_vit(&self.shape);
-        let mut whole = self.clone();
-        merge(&mut whole.blocks);
-        save(&whole, folder, &config, &VIT, &|name| vit_form(&self.shape, name))
-    }
 }
 
 impl Bert {
@@ -153,16 +137,6 @@ impl Bert {
         let (shape, files) = (BertShape::read(folder)?, WeightFiles::open(folder)?);
         files.check_values(shape.values(), BERT.asked_by)?;
         load(Self::seeded(&shape, 0, device), &files, &BERT, &|_| None)
-    }
-
-    /// Writes `config.json` and `model.safetensors` for `transformers`, without a pooler. Changes by LoRA are in the weights.
-    ///
-    /// # Errors
-    /// If the operating system refuses a write.
-    pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
-        let mut whole = self.clone();
-        merge(&mut whole.blocks);
-        save(&whole, folder.as_ref(), &config::of_bert(&self.shape), &BERT, &|_| None)
     }
 
     /// BERT with an adapter: [`DualEncoder::with_adapter`](super::DualEncoder::with_adapter).

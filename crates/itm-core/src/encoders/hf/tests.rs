@@ -16,7 +16,7 @@ mod refused;
 
 use super::*;
 use crate::checkpoint::CheckpointWriter;
-use crate::encoders::{DualEncoder, ImagePool, PiecePool, TokenBatch, resize_positions};
+use crate::encoders::{ImagePool, PiecePool, TokenBatch, resize_positions};
 use crate::host;
 use crate::weights::adapter::{CONFIG, MATRICES};
 
@@ -261,80 +261,6 @@ pub(crate) fn all(folder: &Path) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
     let files = WeightFiles::open(folder).unwrap();
     let tensor = |name: &str| (files.shape(name).unwrap().to_vec(), files.f32s(name).unwrap());
     files.names().map(|name| (name.to_string(), tensor(name))).collect()
-}
-
-#[test]
-fn what_is_saved_is_what_was_loaded() {
-    let (folder, device) = (TempDir::new().unwrap(), Device::flex());
-    // If the variable names a folder, the files stay there for `transformers_fixtures.py --check`.
-    let kept = std::env::var_os("ITM_SAVED").map_or(folder.path().to_path_buf(), PathBuf::from);
-    let (image, text) = (kept.join("vit"), kept.join("bert"));
-    vit(&device).save(&image).unwrap();
-    bert(&device).save(&text).unwrap();
-    assert_eq!(all(&image), all(&golden_folder().join("vit")));
-    let mut want = all(&golden_folder().join("bert"));
-    want.retain(|name, _| !name.starts_with("pooler."));
-    assert_eq!(all(&text), want);
-    assert_eq!(VitShape::read(&image).unwrap(), vit(&device).shape);
-    assert_eq!(BertShape::read(&text).unwrap(), bert(&device).shape);
-    assert_eq!(Vit::open(&image, &device).unwrap().1.to_string().lines().count(), 1);
-    let kept: Vec<_> = fs::read_dir(&text).unwrap().map(|f| f.unwrap().file_name()).collect();
-    assert_eq!(kept.len(), 2, "{kept:?}");
-}
-
-/// A link is not replaced, and it is found before the weights are: new weights beside an old configuration would be another model.
-#[cfg(unix)]
-#[test]
-fn a_configuration_that_cannot_be_written_costs_no_weights() {
-    let folder = TempDir::new().unwrap();
-    let [weights, config] =
-        ["model.safetensors", "config.json"].map(|name| folder.path().join(name));
-    fs::write(&weights, "old weights").unwrap();
-    std::os::unix::fs::symlink("elsewhere", config).unwrap();
-    let line = vit(&Device::flex()).save(folder.path()).unwrap_err().to_string();
-    assert!(line.contains("config.json: expected a name that is no link, got a link"), "{line}");
-    assert_eq!(fs::read(weights).unwrap(), b"old weights");
-}
-
-/// A device, here a socket, is not replaced either.
-#[cfg(unix)]
-#[test]
-fn weights_replace_no_device() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("model.safetensors");
-    let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    let line = vit(&Device::flex()).save(folder.path()).unwrap_err().to_string();
-    assert!(line.contains("model.safetensors: expected a file, got a device"), "{line}");
-    assert!(!path.is_file());
-}
-
-/// Whoever may read the configuration may read the weights, and a failed write leaves nothing.
-#[cfg(unix)]
-#[test]
-fn weights_are_a_file_like_others() {
-    use std::os::unix::fs::PermissionsExt;
-    let (folder, model) = (TempDir::new().unwrap(), vit(&Device::flex()));
-    model.save(folder.path()).unwrap();
-    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
-    assert_eq!(mode("model.safetensors"), mode("config.json"));
-    let folder = TempDir::new().unwrap();
-    fs::create_dir(folder.path().join("model.safetensors")).unwrap();
-    let line = model.save(folder.path()).unwrap_err().to_string();
-    assert!(line.ends_with("expected a file to write, got a folder"), "{line}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-}
-
-/// Their files have other names and shapes.
-#[test]
-fn an_image_tower_is_no_vit_to_save() {
-    let (own, device) = (TempDir::new().unwrap(), Device::flex());
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip");
-    for name in ["clip", "siglip"] {
-        let model = DualEncoder::open(folder.join(name), &device).unwrap().0;
-        let line = model.image.vit.save(own.path()).unwrap_err().to_string();
-        assert!(line.contains("expected a plain ViT with GELU, got "), "{line}");
-    }
-    assert_eq!(fs::read_dir(own.path()).unwrap().count(), 0);
 }
 
 /// The names of modules in `transformers` 5, under which PEFT writes an adapter of a ViT.

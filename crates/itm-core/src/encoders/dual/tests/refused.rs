@@ -1,7 +1,5 @@
 //! Folders and captions that are refused, each with one line.
 
-use std::fs;
-
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::{Value, json};
 
