@@ -1,5 +1,6 @@
 use itm_core::Relevance;
-use itm_core::audit::{AnchorSide, Candidates, Draws, PairIds};
+use itm_core::audit::{Candidates, Draws, PairIds};
+use itm_core::tiles::Side;
 
 use super::*;
 use crate::statistics::Moments;
@@ -10,7 +11,7 @@ fn truth() -> Relevance {
 }
 
 /// One anchor per direction: image 1 or its caption. The candidates are of images 1 to 4; the second is drawn.
-fn negatives(side: AnchorSide) -> NegativeSet {
+fn negatives(side: Side) -> NegativeSet {
     let pair = |image| PairIds { image, caption: 10 * image };
     NegativeSet {
         side,
@@ -36,7 +37,7 @@ fn observed(count: u64) -> [NegativeSet; 2] {
     };
     let statistics = Snapshot { positive: moments(0.8), negative: moments(0.2) };
     let of = |side| with_posterior(negatives(side), &statistics, 200);
-    [AnchorSide::Image, AnchorSide::Text].map(of)
+    [Side::Images, Side::Texts].map(of)
 }
 
 /// By hand: logit P(s) = −9.2102 + 60 s − 30, so P = 0.94212, 0.44763 and 0.0001 at s = 0.7, 0.65 and 0.5.
@@ -76,7 +77,7 @@ fn candidates_survive_the_cut_and_have_their_ratio() {
 /// The hardest candidate of an audit is the candidate that the row "w/o FNE" takes.
 #[test]
 fn hardest_is_the_samplers() {
-    let mut o = negatives(AnchorSide::Image);
+    let mut o = negatives(Side::Images);
     for (scores, margin) in [
         ([0.8, 0.7, 0.65, 0.5], 0.2),
         ([0.8, 0.1, 0.65, 0.65], 0.2),

@@ -1,7 +1,9 @@
 //! The losses of a step and the choice of their negatives: in the batch, and over the memory.
 
 use burn::tensor::Tensor;
-use itm_core::audit::{AnchorSide, NegativeSet, PairIds};
+use itm_core::audit::{NegativeSet, PairIds};
+use itm_core::tiles::Side;
+use itm_core::towers::derive;
 use itm_core::{Result, Siblings, WarmupLoss, host};
 use itm_kernels::matmul;
 
@@ -12,7 +14,6 @@ use crate::config::{self, Enqueue, Exclude, NegativeChoice, Positive};
 use crate::draw::draw;
 use crate::loss::{drawn_hinges, gather, in_batch_hinges, masked_hinges, row_dots};
 use crate::weights::{CandidatePool, Exclusions, weights};
-use itm_core::towers::derive;
 
 /// The rows of the bank for a batch: its momentum embeddings, images and texts.
 pub(super) fn entries<'a>([images, texts]: [Tensor<2>; 2], batch: &Batch<'a>) -> BankRows<'a> {
@@ -86,7 +87,7 @@ impl Fne {
         let kind = if warming { sampler.warmup_loss } else { WarmupLoss::Hardest };
         let (masked, margin) = (sampler.mask_same_image_everywhere, sampler.margin);
         let pool = (batch.image_ids, batch.caption_ids);
-        let truth = [AnchorSide::Image, AnchorSide::Text];
+        let truth = [Side::Images, Side::Texts];
         let truth = truth.map(|side| self.true_pairs(batch, pool, side));
         let negatives = if observe == Observe::Negatives && kind == WarmupLoss::Hardest {
             let scores = host(matmul(images.clone().inner(), texts.clone().inner().transpose()));
@@ -145,9 +146,9 @@ impl Fne {
         let plain = |positive: &Tensor<2>| host(positive.clone().inner());
         let i2t = (to_texts.scores(&v), plain(&positive_i2t));
         let pool = (&ids[..], &captions[..]);
-        let (i2t, no_text) = self.choose(batch, pool, i2t, AnchorSide::Image, chance)?;
+        let (i2t, no_text) = self.choose(batch, pool, i2t, Side::Images, chance)?;
         let t2i = (to_images.scores(&w), plain(&positive_t2i));
-        let (t2i, no_image) = self.choose(batch, pool, t2i, AnchorSide::Text, chance)?;
+        let (t2i, no_image) = self.choose(batch, pool, t2i, Side::Texts, chance)?;
 
         let margin = self.config.sampler.margin;
         let (texts_drawn, images_drawn) = (to_texts.rows(&i2t.chosen), to_images.rows(&t2i.chosen));
@@ -187,9 +188,9 @@ impl Fne {
         let across = (0..b * b).map(|k| scores[(k % b) * b + k / b]).collect();
         let pool = (batch.image_ids, batch.caption_ids);
         let i2t = (scores, positive.clone());
-        let (i2t, no_text) = self.choose(batch, pool, i2t, AnchorSide::Image, chance)?;
+        let (i2t, no_text) = self.choose(batch, pool, i2t, Side::Images, chance)?;
         let t2i = (across, positive);
-        let (t2i, no_image) = self.choose(batch, pool, t2i, AnchorSide::Text, chance)?;
+        let (t2i, no_image) = self.choose(batch, pool, t2i, Side::Texts, chance)?;
         let positive = row_dots(images.clone(), texts.clone());
         let to_texts = gather(texts.clone(), &i2t.chosen);
         let to_images = gather(images.clone(), &t2i.chosen);
@@ -227,7 +228,7 @@ impl Fne {
         batch: &Batch,
         (candidates, captions): (&[i64], &[i64]),
         (scores, positive): (Vec<f32>, Vec<f32>),
-        anchor_side: AnchorSide,
+        anchor_side: Side,
         chance: &Chance,
     ) -> Result<(DirectionScores, Vec<bool>)> {
         self.finite(&scores)?;
@@ -239,7 +240,7 @@ impl Fne {
         };
         let pool = CandidatePool { scores: &scores, positive: &positive, excluded };
         let (sampler, n) = (&self.config.sampler, candidates.len());
-        let side = usize::from(anchor_side == AnchorSide::Text);
+        let side = usize::from(anchor_side == Side::Texts);
         let seed = derive(chance.seed, stream::DRAWS[side]);
         let chosen = match (&chance.columns, sampler.negatives) {
             (Some(columns), _) => columns[side].clone(),
@@ -260,7 +261,7 @@ impl Fne {
         &self,
         batch: &Batch,
         (ids, captions): (&[i64], &[i64]),
-        anchor_side: AnchorSide,
+        anchor_side: Side,
     ) -> Option<Vec<bool>> {
         let truth =
             self.truth.as_ref().filter(|_| self.config.sampler.exclude == Exclude::Truth)?;
@@ -269,8 +270,8 @@ impl Fne {
             let (i, j) = (k / n, k % n);
             let written = ids[j] != crate::NEVER;
             let (image, caption) = match anchor_side {
-                AnchorSide::Image => (batch.image_ids[i], captions[j]),
-                AnchorSide::Text => (ids[j], batch.caption_ids[i]),
+                Side::Images => (batch.image_ids[i], captions[j]),
+                Side::Texts => (ids[j], batch.caption_ids[i]),
             };
             batch.image_ids[i] == ids[j]
                 || written && truth.contains(image as usize, caption as usize)
@@ -312,7 +313,7 @@ impl Fne {
             };
             with_posterior(negatives, &statistics, sampler.min_count)
         };
-        [of(AnchorSide::Image, i2t), of(AnchorSide::Text, t2i)]
+        [of(Side::Images, i2t), of(Side::Texts, t2i)]
     }
 }
 

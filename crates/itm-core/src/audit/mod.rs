@@ -7,18 +7,10 @@ mod candidates;
 mod draws;
 
 use crate::Relevance;
+use crate::tiles::Side;
 
 pub use candidates::{Candidates, Detection, ReliabilityBin};
 pub use draws::{Draws, Shares};
-
-/// Which side the anchors are on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnchorSide {
-    /// Anchors are images, candidates texts.
-    Image,
-    /// Anchors are texts, candidates images.
-    Text,
-}
 
 /// A pair: the numbers of an image and of a caption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +24,8 @@ pub struct PairIds {
 /// The negatives of one direction in one step: the candidates of each anchor, and how much the step used each of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NegativeSet {
-    /// Which side the anchors are on.
-    pub side: AnchorSide,
+    /// The side of the anchors. The candidates are on the other.
+    pub side: Side,
     /// The pair of each anchor, `[b]`.
     pub anchors: Vec<PairIds>,
     /// The pair of each candidate, `[n]`; `None` for a bank row that was never written.
@@ -96,7 +88,7 @@ impl NegativeSet {
             others: vec![],
             log_ratios: vec![],
         };
-        [of(AnchorSide::Image, scores.to_vec(), of_images), of(AnchorSide::Text, turned, of_texts)]
+        [of(Side::Images, scores.to_vec(), of_images), of(Side::Texts, turned, of_texts)]
     }
 
     /// The fields are public, so the parts may have any sizes.
@@ -115,8 +107,8 @@ impl NegativeSet {
         let anchor = self.anchors[i];
         self.candidates[j].is_some_and(|candidate| {
             let (image, caption) = match self.side {
-                AnchorSide::Image => (anchor.image, candidate.caption),
-                AnchorSide::Text => (candidate.image, anchor.caption),
+                Side::Images => (anchor.image, candidate.caption),
+                Side::Texts => (candidate.image, anchor.caption),
             };
             truth.contains(image as usize, caption as usize)
         })
@@ -243,7 +235,7 @@ mod tests {
     fn negatives() -> NegativeSet {
         let pair = |image| PairIds { image, caption: 10 * image };
         NegativeSet {
-            side: AnchorSide::Image,
+            side: Side::Images,
             anchors: vec![pair(1), pair(2)],
             candidates: vec![Some(pair(1)), Some(pair(2)), Some(pair(3)), None],
             scores: vec![0.9, 0.4, 0.8, 0.1, /* image 2 */ 0.5, 0.9, 0.3, 0.0],
@@ -339,7 +331,7 @@ mod tests {
     #[test]
     fn texts_as_anchors_ask_for_their_own_caption() {
         let mut o = negatives();
-        o.side = AnchorSide::Text;
+        o.side = Side::Texts;
         assert!(!o.is_true(0, 2, &truth()), "caption 10 is not true of image 3");
         o.anchors[0] = PairIds { image: 3, caption: 30 };
         assert!(o.is_true(0, 0, &truth()), "caption 30 is true of image 1");
@@ -364,7 +356,7 @@ mod tests {
         for masked in [false, true] {
             let ids: [&[i64]; 2] = [&[4, 4, 5], &[40, 41, 50]];
             let [i2t, t2i] = NegativeSet::in_batch(ids, &scores, masked, weights.clone(), 0.2);
-            assert_eq!((i2t.side, t2i.side), (AnchorSide::Image, AnchorSide::Text));
+            assert_eq!((i2t.side, t2i.side), (Side::Images, Side::Texts));
             assert_eq!(i2t.scores, scores);
             assert_eq!(t2i.scores, [0.9, 0.3, 0.5, 0.1, 0.8, 0.6, 0.2, 0.4, 0.7]);
             assert_eq!((i2t.positive, t2i.positive.clone()), (t2i.positive, vec![0.9, 0.8, 0.7]));

@@ -3,9 +3,10 @@
 use std::fs;
 
 use itm_core::ScoreMatrix;
-use itm_core::audit::{AnchorSide, NegativeSet, PairIds};
+use itm_core::audit::{NegativeSet, PairIds};
 use itm_core::learn::{Batch, Items};
 use itm_core::scored::Scored;
+use itm_core::tiles::Side;
 
 use super::super::*;
 
@@ -33,7 +34,7 @@ pub(super) struct Toy {
 
 /// One anchor: pair 0. Its partner, which nothing excludes, pulls, and has a ratio if the anchor is the image. The hardest
 /// candidate is of pair 1.
-fn negatives(side: AnchorSide, ratio: f64) -> NegativeSet {
+fn negatives(side: Side, ratio: f64) -> NegativeSet {
     let pair = |of: i64| PairIds { image: of, caption: of };
     NegativeSet {
         side,
@@ -45,7 +46,7 @@ fn negatives(side: AnchorSide, ratio: f64) -> NegativeSet {
         weights: vec![1.0, 0.0],
         margin: 0.2,
         others: vec![],
-        log_ratios: if side == AnchorSide::Image { vec![(0, ratio)] } else { vec![] },
+        log_ratios: if side == Side::Images { vec![(0, ratio)] } else { vec![] },
     }
 }
 
@@ -76,7 +77,7 @@ impl Method for Toy {
         let grad_norm = if at(self.bad_gradient_at) { f64::INFINITY } else { 2.0 * value };
         let negatives = observed.then(|| {
             let ratio = value.ln();
-            [AnchorSide::Image, AnchorSide::Text].map(|side| negatives(side, ratio))
+            [Side::Images, Side::Texts].map(|side| negatives(side, ratio))
         });
         let numbers = Numbers::from([("value", value)]);
         Ok(Step { loss, grad_norm, active: 0.5, numbers, negatives })
