@@ -53,46 +53,33 @@ impl Protocol {
     /// If the number of images, or the number of captions of an image, does not fit the protocol, or the pairs are judged and the
     /// protocol is not `full`.
     pub fn folds(self, pairs: &Pairs) -> Result<Vec<Fold>> {
-        let images = self.images();
+        let (images, place) = (self.images(), format!("protocol {self}"));
         let expected = "one image for each text; judged pairs have protocol full";
         let fits = !pairs.is_judged() || images.is_none();
-        Error::unless(fits, format_args!("protocol {self}"), expected, "judged pairs")?;
-        self.check_images(pairs, images)?;
-        self.check_captions(pairs, images.map(|_| 5))?;
+        Error::unless(fits, &place, expected, "judged pairs")?;
+        let wanted = |number: Option<usize>, what: &str| match number {
+            Some(number) => format!("{number} {what}s (protocol full takes any number)"),
+            None => format!("at least 1 {what}"),
+        };
+        let got = pairs.images();
+        let fits = images.map_or(got > 0, |number| got == number);
+        Error::unless(fits, &place, wanted(images, "image"), got)?;
+        let captions = images.map(|_| 5);
+        for image in 0..got {
+            let got = pairs.texts_of(image).len();
+            let fits = captions.map_or(got > 0 || pairs.is_judged(), |number| got == number);
+            if !fits {
+                let place = format!("{place}: image {image}");
+                return Err(Error::invalid(place, wanted(captions, "caption"), got));
+            }
+        }
         match self {
             Self::Coco1kFolds => folds(pairs, 5, 1000),
             Self::CocoFirst1k => folds(pairs, 1, 1000),
             _ => folds(pairs, 1, pairs.images()),
         }
     }
-
-    fn check_images(self, pairs: &Pairs, expected: Option<usize>) -> Result<()> {
-        let got = pairs.images();
-        let wanted = match expected {
-            Some(n) if n != got => format!("{n} images{ANY}"),
-            None if got == 0 => "at least 1 image".into(),
-            _ => return Ok(()),
-        };
-        Err(Error::invalid(format!("protocol {self}"), wanted, got))
-    }
-
-    fn check_captions(self, pairs: &Pairs, expected: Option<usize>) -> Result<()> {
-        let wrong = |&image: &usize| match (expected, pairs.texts_of(image).len()) {
-            (Some(n), got) => got != n,
-            (None, got) => got == 0 && !pairs.is_judged(),
-        };
-        let Some(image) = (0..pairs.images()).find(wrong) else { return Ok(()) };
-        let wanted = match expected {
-            Some(n) => format!("{n} captions{ANY}"),
-            None => "at least 1 caption".into(),
-        };
-        let place = format!("protocol {self}: image {image}");
-        Err(Error::invalid(place, wanted, pairs.texts_of(image).len()))
-    }
 }
-
-/// What to do with another number.
-const ANY: &str = " (protocol full takes any number)";
 
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
