@@ -14,7 +14,7 @@ use std::path::Path;
 use burn::tensor::Tensor;
 use itm_core::audit::{NegativeSet, PairIds};
 use itm_core::data::Features;
-use itm_core::learn::{ImageItems, Images, Items, Method};
+use itm_core::learn::{ImageItems, Images, Items, Method, PictureItems};
 use itm_core::vision::PictureBatch;
 use itm_core::{Pairs, WarmupLoss, host};
 use proptest::prelude::*;
@@ -370,13 +370,26 @@ fn embed_features(fne: &Fne, values: &[f32]) -> Vec<f32> {
 }
 
 impl Fne {
-    /// v̄ of pictures, batch after batch.
-    fn embed_pictures(
-        &self,
-        batches: impl IntoIterator<Item = Result<PictureBatch>>,
-    ) -> Result<Vec<f32>> {
-        let model = self.online().valid();
-        model.image.embed_pictures(batches, |images| model.image.encode(images, TowerDropout::OFF))
+    /// v̄ of pictures.
+    fn embed_pictures(&self, pictures: PictureBatch) -> Result<Vec<f32>> {
+        self.embed_images(ImageItems::Pictures(&OneBatch(pictures)))
+    }
+}
+
+/// All pictures in one batch.
+struct OneBatch(PictureBatch);
+
+impl PictureItems for OneBatch {
+    fn len(&self) -> usize {
+        self.0.images
+    }
+
+    fn batch(&self) -> usize {
+        self.0.images
+    }
+
+    fn some(&self, _: &[usize]) -> Box<dyn Iterator<Item = Result<PictureBatch>> + '_> {
+        Box::new(std::iter::once(Ok(self.0.clone())))
     }
 }
 

@@ -5,7 +5,6 @@ use burn::tensor::Tensor;
 use super::{CaptionInput, ImageConfig, ImageEncoder, TextConfig, TextEncoder};
 use crate::encoders::{BLOCK, embed_features, embed_texts};
 use crate::learn::{ImageItems, Images};
-use crate::vision::PictureBatch;
 use crate::{Error, Result, host};
 
 /// Captions that an encoder with blocks encodes at once. Fewer than the rows of a small encoder, because it has a dozen blocks.
@@ -34,28 +33,16 @@ impl ImageEncoder {
             }
             (None, ImageItems::Pictures(pictures)) => {
                 let all: Vec<usize> = (0..pictures.len()).collect();
-                self.embed_pictures(pictures.some(&all), encode)
+                let mut out = vec![];
+                for pictures in pictures.some(&all) {
+                    let pictures = pictures?;
+                    self.check(Images::from(&pictures), pictures.images)?;
+                    out.extend(host(encode(Images::from(&pictures))));
+                }
+                Ok(out)
             }
             (None, images) => Err(Error::invalid("images", "pictures", images.kind())),
         }
-    }
-
-    /// Embeddings of pictures, batch after batch: `[pictures, d]` row-major.
-    ///
-    /// # Errors
-    /// The first error of a batch, and if pictures have another size than the encoder's.
-    pub fn embed_pictures(
-        &self,
-        batches: impl IntoIterator<Item = Result<PictureBatch>>,
-        encode: impl Fn(Images) -> Tensor<2>,
-    ) -> Result<Vec<f32>> {
-        let mut out = vec![];
-        for pictures in batches {
-            let pictures = pictures?;
-            self.check(Images::from(&pictures), pictures.images)?;
-            out.extend(host(encode(Images::from(&pictures))));
-        }
-        Ok(out)
     }
 }
 

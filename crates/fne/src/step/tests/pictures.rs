@@ -105,7 +105,7 @@ pub(super) fn output(config: &FneConfig) -> (Vec<f64>, Vec<f32>) {
     let mut fne = new(config);
     let losses = (0..3).map(|s| picture_step(&mut fne, &PAIRS, s).unwrap().loss).collect();
     let size = vit(&mut config.clone()).image_size;
-    let images = fne.embed_pictures([Ok(pictures(&PAIRS, size))]).unwrap();
+    let images = fne.embed_pictures(pictures(&PAIRS, size)).unwrap();
     (losses, [images, fne.embed_texts(&CAPTIONS).unwrap()].concat())
 }
 
@@ -296,7 +296,7 @@ fn vit_drops_what_its_weights_say() {
             shape.dropout = rate;
         }
         let mut fne = new(&config);
-        let images = fne.embed_pictures([Ok(pictures(&PAIRS, 16))]).unwrap();
+        let images = fne.embed_pictures(pictures(&PAIRS, 16)).unwrap();
         let loss = picture_step(&mut fne, &PAIRS, 1).unwrap().loss;
         (images, loss, fne.bank().state().images[..32].to_vec())
     };

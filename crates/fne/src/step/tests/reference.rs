@@ -158,7 +158,7 @@ fn six_steps_are_those_of_the_reference() {
         }
         assert!(name == "hardest" || weighed >= 2, "{name}: the posterior weighed {weighed} sides");
 
-        let got = fne.embed_pictures([Ok(pictures(&images))]).unwrap();
+        let got = fne.embed_pictures(pictures(&images)).unwrap();
         close(&format!("{name}: images"), &got, &numbers(&variant["images"]), 1e-5);
         close(name, &fne.embed_texts(&captions).unwrap(), &numbers(&variant["texts"]), 1e-5);
         if name != "no bank" {

@@ -62,7 +62,7 @@ fn pictures_that_do_not_fit_are_refused() {
     let large = pictures(&[0, 2], 24);
     let line = "images: expected pictures of 16 px, got 24 px";
     assert_eq!(refused(&mut model, &of(Images::from(&large))), line);
-    assert_eq!(model.embed_pictures([Ok(large.clone())]).unwrap_err().to_string(), line);
+    assert_eq!(model.embed_pictures(large.clone()).unwrap_err().to_string(), line);
     let one = pictures(&[0], 16);
     let line = "pixels of the batch: expected 1536 values, 2 pictures of 3 · 16 · 16, got 768";
     assert_eq!(refused(&mut model, &of(Images::from(&one))), line);

@@ -52,7 +52,7 @@ fn embeddings_are_means_of_the_rows() {
         assert_eq!(patches.len(), 2 * states.grid.len() * d);
         let images: Vec<f32> =
             patches.chunks_exact(patches.len() / 2).flat_map(|rows| mean(rows, d)).collect();
-        near(&images, &fne.embed_pictures([Ok(seen)]).unwrap());
+        near(&images, &fne.embed_pictures(seen).unwrap());
         let texts: Vec<f32> =
             states.pieces(&CAPTIONS).unwrap().iter().flat_map(|rows| mean(rows, d)).collect();
         near(&texts, &fne.embed_texts(&CAPTIONS).unwrap());
