@@ -7,8 +7,8 @@ use burn::tensor::Device;
 use super::{DualEncoder, DualFamily, DualShape, config, open_clip};
 use crate::encoders::{block_values, merge, table_values};
 use crate::weights::{
-    LoadReport, OPEN_CLIP_CONFIG, TensorNames, Unknown, WeightFiles, is_of_open_clip, load,
-    open_clip_weights, save,
+    LoadReport, OPEN_CLIP_CONFIG, TensorNames, Unknown, WeightFiles, adapter, is_of_open_clip,
+    load, open_clip_weights, save,
 };
 use crate::{Error, Result};
 
@@ -193,6 +193,27 @@ impl DualEncoder {
         };
         let model = Self::seeded(&shape, 0, device);
         load(model, &files, &layout.names(shape.family), &|name| shape.in_file(name, scale))
+    }
+
+    /// The model with an adapter of PEFT (`adapter_config.json`, `adapter_model.safetensors`) in its linear maps:
+    ///
+    /// ```text
+    /// W ← W + (α/r) B A
+    /// ```
+    ///
+    /// | symbol | in the file | shape |
+    /// |---|---|---|
+    /// | A, B | `base_model.model.NAME.lora_A.weight`, `….lora_B.weight` | `[r, in]`, `[out, r]` |
+    /// | α, r | `lora_alpha`, `r` | |
+    ///
+    /// `NAME` is a map as the files of the model name it or as `transformers` names the module. Source: Hu et al. 2022 (arXiv 2106.09685).
+    ///
+    /// # Errors
+    /// If a file is missing or damaged; if the adapter is no plain LoRA (the error names the setting); or if one of its maps is
+    /// not in this model or has another shape.
+    pub fn with_adapter(self, folder: impl AsRef<Path>) -> Result<Self> {
+        let names = DualLayout::Transformers.names(self.shape.family);
+        adapter::merged(self, &names, folder.as_ref())
     }
 
     /// Writes configuration and weights in f32, for `transformers` or open_clip. Word pieces and the preparation of pictures have

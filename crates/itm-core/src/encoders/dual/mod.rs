@@ -1,6 +1,5 @@
 //! Dual encoders with published weights: CLIP and SigLIP.
 
-mod adapter;
 mod config;
 mod files;
 mod image;

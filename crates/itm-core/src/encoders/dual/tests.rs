@@ -8,6 +8,7 @@ use burn::tensor::{Device, Gradients, Tensor};
 use itm_kernels::Noise;
 use tempfile::TempDir;
 
+mod adapter;
 mod refused;
 
 use super::*;
