@@ -7,8 +7,8 @@ use itm_kernels::{Noise, Precision, normalize_rows};
 use serde_json::{Value, json};
 
 use super::{
-    DualEncoder, DualFamily, DualPieces, ImagePool, SentenceEncoder, TokenBatch, Vit, VitShape,
-    embed_texts, pixels,
+    DualEncoder, DualFamily, DualPieces, DualShape, ImagePool, SentenceEncoder, TokenBatch, Vit,
+    VitShape, embed_texts, pixels,
 };
 use crate::files::read_json;
 use crate::ranges::precision_of;
@@ -106,11 +106,7 @@ impl Embedder {
                 let there = kind != OPEN_CLIP || files != [false; 2];
                 Error::unless(there, folder.display(), expected, "none of them")?;
                 let pieces = DualPieces::open(folder, &model.shape.text)?;
-                let side = model.shape.image.image[0];
-                let transform = Transform::open(folder, side)?;
-                let (fits, place) = (transform.size as usize == side, folder.display());
-                let expected = format!("pictures of {side} px, as the model has them");
-                Error::unless(fits, place, expected, transform.size)?;
+                let transform = model.shape.transform(folder)?;
                 let (row, image) = match model.shape.family {
                     DualFamily::Clip => ("end piece", "class row"),
                     DualFamily::Siglip => ("last position, padded", "attention pool"),
@@ -312,6 +308,17 @@ impl Embedder {
             Encoder::Sentence(model) => model.rows(&batch),
             Encoder::Vit { .. } => unreachable!("a ViT is given no captions"),
         }
+    }
+}
+
+impl DualShape {
+    /// How a folder prepares pictures for a model of this shape.
+    pub(crate) fn transform(&self, folder: &Path) -> Result<Transform> {
+        let side = self.image.image[0];
+        let transform = Transform::open(folder, side)?;
+        let expected = format_args!("pictures of {side} px, as the model has them");
+        Error::unless(transform.size as usize == side, folder.display(), expected, transform.size)?;
+        Ok(transform)
     }
 }
 

@@ -252,7 +252,7 @@ impl TextEncoder {
     }
 
     /// The largest number of words per caption, if there is a bound.
-    pub fn most_words(&self) -> Option<usize> {
+    pub(super) fn most_words(&self) -> Option<usize> {
         match self {
             Self::Gru(_) | Self::Bag(_) => None,
             Self::Bert(encoder) => Some(encoder.bert.shape.positions),
@@ -276,10 +276,8 @@ impl TextConfig {
     /// A training caption. With P3, a caption of more than `max_length` word pieces keeps its first pieces and its last one, `[SEP]`.
     pub fn training(&self, words: &[u32]) -> Vec<u32> {
         match self {
-            Self::Bert(config) if config.train_truncate == TrainTruncate::On => {
-                cut(words, config.max_length)
-            }
-            _ => words.to_vec(),
+            Self::Bert(config) if config.train_truncate == TrainTruncate::Off => words.to_vec(),
+            _ => self.evaluation(words),
         }
     }
 

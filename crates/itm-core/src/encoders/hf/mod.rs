@@ -72,9 +72,9 @@ impl VitShape {
     /// If there is no such file, the architecture is neither ViT nor DINOv2, or [`Vit`] does not support a setting.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
         let fields = fields(folder.as_ref())?;
-        match is_of_dinov2(&fields) {
-            true => dinov2::shape(&fields),
-            false => config::vit(&fields),
+        match fields.text("model_type") {
+            Some(dinov2::NAME) => dinov2::shape(&fields),
+            _ => config::vit(&fields),
         }
     }
 }
@@ -155,15 +155,11 @@ pub(crate) fn vit_names(folder: &Path) -> Result<TensorNames> {
 
 /// Whether a folder is DINOv2's, whose blocks scale what they add.
 pub(crate) fn is_dinov2(folder: &Path) -> Result<bool> {
-    Ok(is_of_dinov2(&fields(folder)?))
+    Ok(fields(folder)?.text("model_type") == Some(dinov2::NAME))
 }
 
 fn fields(folder: &Path) -> Result<Fields> {
     Fields::read(&folder.join("config.json"))
-}
-
-fn is_of_dinov2(fields: &Fields) -> bool {
-    fields.text("model_type") == Some(dinov2::NAME)
 }
 
 /// The shapes in the file that differ from ours: the convolution's weight, and tensors with a leading axis of 1 for the

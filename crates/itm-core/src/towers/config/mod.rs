@@ -175,11 +175,7 @@ impl ClipImageConfig {
     /// The errors of [`folder`](Self::folder) and [`Transform::open`], and if the folder's pictures have another size than the model's.
     pub fn transform(&self) -> Result<Transform> {
         let (folder, shape) = self.folder()?;
-        let side = shape.image.image[0];
-        let transform = Transform::open(&folder, side)?;
-        let expected = format_args!("pictures of {side} px, as the model has them");
-        Error::unless(transform.size as usize == side, folder.display(), expected, transform.size)?;
-        Ok(transform)
+        shape.transform(&folder)
     }
 }
 
