@@ -232,7 +232,7 @@ fn scores_pairs_and_ranks() {
         "images 2..3 of 2": order(2, 4, 4).pairs(&[2], &[0]),
         "images 0..9223372036854775808 of 2": rows(2, 4, 4).block(0..HUGE, 0..1),
         "images 1..3 of 2": Fold::new(&pairs(), 1..3),
-        "image 0 of 0": Fold::new(&pairs(), 0..1).scores(&empty(0, 2)),
+        "images 0..1 of 0": <dyn Scored>::fold(&empty(0, 2), &Fold::new(&pairs(), 0..1)),
         "standings of (1, 2) images and texts for pairs of (2, 2)": Ranks::from_counts(pairs(), vec![STANDING; 1], vec![STANDING; 2]),
         "image 0 with 1 texts: Standing { greater: 9, before: 0,": Ranks::from_counts(pairs(), vec![Standing { greater: 9, ..STANDING }; 2], vec![STANDING; 2]),
         "image 0 with 1 texts: Standing { greater: 4294967295,": Ranks::from_counts(pairs(), vec![Standing { greater: u32::MAX, equal: u32::MAX, ..STANDING }; 2], vec![STANDING; 2]),

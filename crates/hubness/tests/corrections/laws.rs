@@ -196,7 +196,7 @@ fn trap_folds_are_corrected_within_themselves() {
     let whole = ScoreMatrix::new(n, m, (0..n * m).map(value).collect()).unwrap();
     let pairs = Pairs::uniform(n, 2);
     let fold = &itm_core::eval::folds(&pairs, 2, n / 2).unwrap()[1];
-    let own = fold.scores(&whole);
+    let own = <dyn Scored>::fold(&whole, fold).unwrap();
     let ranks = |of: &dyn Fn(Direction) -> ScoreMatrix| {
         let plain = Direction::BOTH.map(|d| Correction::none(&own, d));
         Direction::BOTH.map(|d| {
@@ -207,7 +207,8 @@ fn trap_folds_are_corrected_within_themselves() {
     for k in [3, 10] {
         let within = ranks(&|d| csls(&TestQueries(&own), d, k).unwrap().apply(&own).unwrap());
         let sliced = ranks(&|d| {
-            fold.scores(&csls(&TestQueries(&whole), d, k).unwrap().apply(&whole).unwrap())
+            let corrected = csls(&TestQueries(&whole), d, k).unwrap().apply(&whole).unwrap();
+            <dyn Scored>::fold(&corrected, fold).unwrap()
         });
         assert_ne!(within, sliced, "k = {k}");
     }

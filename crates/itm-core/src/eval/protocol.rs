@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Pairs, Result, ScoreMatrix};
+use crate::{Error, Pairs, Result};
 
 /// How a test set is evaluated.
 ///
@@ -91,13 +91,14 @@ impl fmt::Display for Protocol {
 ///
 /// ```
 /// use itm_core::eval::folds;
+/// use itm_core::scored::Scored;
 /// use itm_core::{Pairs, ScoreMatrix};
 ///
 /// let pairs = Pairs::new(2, vec![1, 0, 1])?;
 /// let second = &folds(&pairs, 2, 1)?[1];
 /// assert_eq!((second.images.clone(), &second.texts[..]), (1..2, &[0, 2][..]));
 /// let scores = ScoreMatrix::from_rows([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]);
-/// assert_eq!(second.scores(&scores), ScoreMatrix::from_rows([[0.4, 0.6]]));
+/// assert_eq!(<dyn Scored>::fold(&scores, second)?, ScoreMatrix::from_rows([[0.4, 0.6]]));
 /// # Ok::<(), itm_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,21 +134,6 @@ impl Fold {
         };
         Self { images, texts, pairs: pairs.expect("texts of images of the fold") }
     }
-
-    /// The scores of the fold's images and texts, copied from the scores of the whole set.
-    ///
-    /// # Panics
-    /// If the matrix is smaller than the whole set.
-    pub fn scores(&self, scores: &ScoreMatrix) -> ScoreMatrix {
-        let most = self.texts.last().map_or(0, |text| text + 1);
-        assert!(most <= scores.texts(), "{most} texts of a set in scores of {}", scores.texts());
-        let mut values = Vec::with_capacity(self.images.len() * self.texts.len());
-        for image in self.images.clone() {
-            let row = scores.row(image);
-            values.extend(self.texts.iter().map(|&t| row[t]));
-        }
-        ScoreMatrix::new(self.images.len(), self.texts.len(), values).expect("a part of a matrix")
-    }
 }
 
 /// The first `count · size` images in `count` folds of `size` consecutive images, each with its texts.
@@ -166,6 +152,7 @@ pub fn folds(pairs: &Pairs, count: usize, size: usize) -> Result<Vec<Fold>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ScoreMatrix;
     use crate::eval::{Evaluation, Ranks, TiePolicy};
     use crate::scored::Scored;
 
@@ -239,7 +226,8 @@ mod tests {
         let pairs = Pairs::uniform(3, 1);
         let scores = ScoreMatrix::from_rows([[2.0, 1.0, 9.0], [1.0, 2.0, 9.0], [9.0, 9.0, 0.0]]);
         let first = &folds(&pairs, 1, 2).unwrap()[0];
-        let first = Ranks::new(&first.scores(&scores), &first.pairs).unwrap();
+        let own = <dyn Scored>::fold(&scores, first).unwrap();
+        let first = Ranks::new(&own, &first.pairs).unwrap();
         assert_eq!(Evaluation::new(&[first], TiePolicy::Pessimistic).rsum, 600.0);
         let whole = <dyn Scored>::ranks_by(&scores, Protocol::Full, &pairs).unwrap();
         assert_eq!(whole, [Ranks::new(&scores, &pairs).unwrap()]);
@@ -258,8 +246,9 @@ mod tests {
         let folds = folds(&pairs, 2, 2).unwrap();
         assert_eq!(folds[1].texts, [0, 3]);
         assert_eq!(folds[1].pairs.image_of_text(), [1, 0]);
-        let ranks: Vec<_> =
-            folds.iter().map(|f| Ranks::new(&f.scores(&scores), &f.pairs).unwrap()).collect();
+        let ranks =
+            |f: &Fold| Ranks::new(&<dyn Scored>::fold(&scores, f).unwrap(), &f.pairs).unwrap();
+        let ranks: Vec<_> = folds.iter().map(ranks).collect();
         assert_eq!(Evaluation::new(&ranks, TiePolicy::Pessimistic).rsum, 600.0);
         let whole =
             <dyn Scored>::evaluate(&scores, Protocol::Full, &pairs, TiePolicy::Index).unwrap();

@@ -340,7 +340,8 @@ mod tests {
             let reports = rescoring.measure(&folder, &val, &test).unwrap();
             let all = test.matrix().unwrap();
             let want = two.iter().map(|fold| {
-                let ranks = Ranks::new(&fold.scores(&all), &fold.pairs).unwrap();
+                let own = <dyn Scored>::fold(&all, fold).unwrap();
+                let ranks = Ranks::new(&own, &fold.pairs).unwrap();
                 Evaluation::new(&[ranks], TiePolicy::Index).rsum
             });
             let want: Vec<_> = want.collect();
