@@ -279,8 +279,7 @@ impl FneConfig {
         model.validate()?;
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.micro_batch", train.micro_batch)?;
-        train.parts.check("train.parts", model)?;
-        model.check_layer_decay(train.layer_decay)?;
+        model.check_training(&train.parts, train.layer_decay, train.precision)?;
         train.contrastive.as_ref().map_or(Ok(()), ContrastiveOptions::validate)?;
         let fits = train.contrastive.is_some() || train.loss == Loss::Triplet;
         let expected = "a section [train.contrastive] for this loss";
@@ -300,7 +299,6 @@ impl FneConfig {
             || matches!(model.text, TextConfig::Gru(_));
         let none = "0: only image features and word vectors are dropped";
         within("train.dropout", train.dropout, none, |x| x == 0.0 || dropped)?;
-        model.check_precision(train.precision)?;
         let in_batch = sampler.negatives == NegativeChoice::InBatch || train.loss != Loss::Triplet;
         let fits = sampler.exclude == Exclude::SameImage || !in_batch;
         let expected = "\"same_image\" with negatives = \"in_batch\" or a contrastive loss";

@@ -225,9 +225,7 @@ impl NaafConfig {
         train.check()?;
         match model.pair() {
             Some(pair) => {
-                train.parts.check("train.parts", &pair)?;
-                pair.check_layer_decay(train.layer_decay)?;
-                pair.check_precision(train.precision)?;
+                pair.check_training(&train.parts, train.layer_decay, train.precision)?;
                 let none = "0 with model.towers, whose weights name their rates";
                 within("train.region_dropout", train.region_dropout, none, |x| x == 0.0)?;
                 within("train.word_dropout", train.word_dropout, none, |x| x == 0.0)?;

@@ -263,9 +263,7 @@ impl HalConfig {
         Error::unless(fits, "loss.objective", expected, "none")?;
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.micro_batch", train.micro_batch())?;
-        train.parts.check("train.parts", &model.towers())?;
-        model.towers().check_layer_decay(train.layer_decay)?;
-        model.towers().check_precision(train.precision)?;
+        model.towers().check_training(&train.parts, train.layer_decay, train.precision)?;
         at_least_one("train.decay_every", train.decay_every)?;
         above_zero("train.learning_rate", train.learning_rate)?;
         at_least_zero("train.weight_decay", train.weight_decay.unwrap_or(0.0))?;

@@ -46,14 +46,11 @@ impl LearningParts {
         matches!(self, Self::Heads | Self::Last(_))
     }
 
-    /// Refuses a part that the towers do not have. `key` names the option.
-    ///
-    /// # Errors
-    /// If no tower has blocks, or nothing would learn.
-    pub fn check(&self, key: &str, model: &ModelConfig) -> Result<()> {
+    fn check(&self, model: &ModelConfig) -> Result<()> {
         if self.is_all() {
             return Ok(());
         }
+        let key = "train.parts";
         let expected = "\"all\", because neither encoder has blocks";
         Error::unless(model.has_blocks(), key, expected, format_args!("{self:?}"))?;
         let image =
@@ -66,7 +63,7 @@ impl LearningParts {
                 Err(Error::invalid(key, expected, "none"))
             }
             Self::Last(0) => Err(Error::invalid(key, "at least 1 block, or \"heads\"", 0)),
-            Self::Lora(lora) => lora.check(&format!("{key}.lora")),
+            Self::Lora(lora) => lora.check(),
             _ => Ok(()),
         }
     }
@@ -99,29 +96,27 @@ impl LearningParts {
 }
 
 impl ModelConfig {
-    /// Refuses a precision that these towers cannot have.
+    /// Refuses options of a training that these towers cannot have: parts that learn, a [layer-wise decay of the rate](Encoders::learner), a
+    /// precision.
     ///
     /// # Errors
-    /// If it is not f32, and neither encoder has blocks. Names the option.
-    pub fn check_precision(&self, precision: Precision) -> Result<()> {
+    /// If an option needs blocks and neither encoder has any, if nothing would learn, or the decay is not in (0, 1]. Names the option.
+    pub fn check_training(
+        &self,
+        parts: &LearningParts,
+        layer_decay: Option<f64>,
+        precision: Precision,
+    ) -> Result<()> {
+        parts.check(self)?;
+        if let Some(decay) = layer_decay {
+            let (key, expected) =
+                ("train.layer_decay", "no such key, because neither encoder has blocks");
+            Error::unless(self.has_blocks(), key, expected, decay)?;
+            within(key, decay, "in (0, 1]", |x| x > 0.0 && x <= 1.0)?;
+        }
         let fits = precision.is_f32() || self.has_blocks();
         let expected = "\"f32\", because neither encoder has blocks";
         Error::unless(fits, "train.precision", expected, "\"bf16\"")
-    }
-
-    /// Refuses a [layer-wise decay of the rate](Encoders::learner) that these towers cannot have.
-    ///
-    /// # Errors
-    /// If the decay is not in (0, 1], or neither encoder has blocks. Names the option.
-    pub fn check_layer_decay(&self, decay: Option<f64>) -> Result<()> {
-        let key = "train.layer_decay";
-        match decay {
-            Some(decay) if !self.has_blocks() => {
-                Err(Error::invalid(key, "no such key, because neither encoder has blocks", decay))
-            }
-            Some(decay) => within(key, decay, "in (0, 1]", |x| x > 0.0 && x <= 1.0),
-            None => Ok(()),
-        }
     }
 }
 

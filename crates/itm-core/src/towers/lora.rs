@@ -80,17 +80,17 @@ impl BlockMap {
 }
 
 impl LoraConfig {
-    /// Refuses values that no adapter can have. `key` names the option.
-    pub(super) fn check(&self, key: &str) -> Result<()> {
-        at_least_one(&format!("{key}.rank"), self.rank)?;
-        at_least_one(&format!("{key}.alpha"), self.alpha)?;
+    /// Refuses values that no adapter can have, and names the option.
+    pub(super) fn check(&self) -> Result<()> {
+        at_least_one("train.parts.lora.rank", self.rank)?;
+        at_least_one("train.parts.lora.alpha", self.alpha)?;
         let again = |k: usize| self.maps[..k].contains(&self.maps[k]);
         let got = match (0..self.maps.len()).find(|&k| again(k)) {
             Some(k) => format!("\"{}\" twice", self.maps[k].name()),
             None if self.maps.is_empty() => "none".into(),
             None => return Ok(()),
         };
-        Err(Error::invalid(format!("{key}.maps"), "some maps of a block, each once", got))
+        Err(Error::invalid("train.parts.lora.maps", "some maps of a block, each once", got))
     }
 
     /// The encoders with adapters in their blocks, whose other values do not learn. An encoder without blocks learns as a whole, and so do a
@@ -101,7 +101,7 @@ impl LoraConfig {
         model: &ModelConfig,
         seed: u64,
     ) -> Result<Encoders> {
-        self.check("train.parts.lora")?;
+        self.check()?;
         self.check_scales(model)?;
         let [of_image, of_text] = [9, 10].map(|part| derive(seed, part));
         match &mut encoders.image {

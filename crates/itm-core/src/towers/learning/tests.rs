@@ -195,7 +195,8 @@ fn weights_and_words_decay_and_nothing_else() {
 #[test]
 fn a_decay_that_cannot_be_is_refused() {
     let line = |config: &ModelConfig, decay| {
-        config.check_layer_decay(decay).map_err(|e| e.to_string()).err().unwrap_or_default()
+        let checked = config.check_training(&LearningParts::All, decay, Precision::F32);
+        checked.map_err(|e| e.to_string()).err().unwrap_or_default()
     };
     for good in [None, Some(1.0), Some(0.65)] {
         assert_eq!(line(&vit_and_bert(), good), "");

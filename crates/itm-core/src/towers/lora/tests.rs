@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use burn::module::Param;
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_kernels::{AdamOptions, uniform};
+use itm_kernels::{AdamOptions, Precision, uniform};
 
 use super::*;
 use crate::encoders::hf::tests::{Golden, close};
@@ -274,7 +274,7 @@ fn files_of_single_towers_give_their_rows() {
 fn adapters_that_cannot_be_are_refused() {
     let line = |config: &ModelConfig, lora: LoraConfig| {
         let parts = LearningParts::Lora(lora);
-        let checked = parts.check("train.parts", config);
+        let checked = config.check_training(&parts, None, Precision::F32);
         let made = checked.and_then(|()| opened(config).with_learning(&parts, config, 1));
         made.map(drop).unwrap_err().to_string()
     };
