@@ -59,16 +59,14 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
     let image = VitShape {
         image: [side, side],
         patch: vision.count_to(side, "patch_size", 16)?,
-        channels: 3,
         width,
         layers: vision.count("layers", 12)?,
         heads: width / vision.divisor(width, "head_width", 64)?,
         mlp: mlp(&vision, width)?,
         epsilon: EPSILON,
-        dropout: 0.0,
-        attention_dropout: 0.0,
         activation,
         form: VitForm::Clip,
+        ..VitShape::base_16_384()
     };
     let width = text.count("width", 512)?;
     let vocabulary = text.count("vocab_size", 49_408)?;

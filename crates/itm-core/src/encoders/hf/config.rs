@@ -1,9 +1,7 @@
 //! Reads the fields of `config.json` that matter here; other fields are ignored.
 
-use itm_kernels::Activation;
-
 use crate::Result;
-use crate::encoders::{BertShape, VitForm, VitShape};
+use crate::encoders::{BertShape, VitShape};
 use itm_data::Fields;
 
 /// The sizes that every configuration of BERT and ViT has.
@@ -64,10 +62,7 @@ pub(crate) fn plain(
         heads: fields.divisor(width, "num_attention_heads", 12)?,
         mlp: fields.count("intermediate_size", 3072)?,
         epsilon: fields.real("layer_norm_eps", epsilon)?,
-        dropout: 0.0,
-        attention_dropout: 0.0,
-        activation: Activation::Gelu,
-        form: VitForm::Plain,
+        ..VitShape::base_16_384()
     })
 }
 
