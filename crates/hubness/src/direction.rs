@@ -3,7 +3,7 @@
 use std::fmt;
 
 use itm_core::scored::Scored;
-use itm_core::tiles::TopK;
+use itm_core::tiles::{Side, TopK};
 use itm_core::{Error, Pairs, Result};
 use serde::{Deserialize, Serialize};
 
@@ -70,10 +70,7 @@ impl Direction {
 
     /// The `k` best items of every query, the smaller index first on ties.
     pub(crate) fn nearest(self, scores: &dyn Scored, k: usize) -> Result<TopK> {
-        match self {
-            Self::I2t => scores.top_texts(k),
-            Self::T2i => scores.top_images(k),
-        }
+        scores.top(self.queries(Side::Images, Side::Texts), k)
     }
 
     /// All scores of some queries, `[queries, items]`, in the order of `queries`: shown in batches of at most 16 MiB, or of
@@ -90,8 +87,8 @@ impl Direction {
         let items = self.items(scores.images(), scores.texts());
         for some in queries.chunks(((1 << 22) / items.max(1)).max(64)) {
             let rows = match self {
-                Self::I2t => scores.scores_of_images(some)?,
-                Self::T2i => scores.scores_of_texts(some)?.transpose(),
+                Self::I2t => scores.scores_of(Side::Images, some)?,
+                Self::T2i => scores.scores_of(Side::Texts, some)?.transpose(),
             };
             let place = |at| {
                 let (image, text) = self.sides(some[at / items], at % items);

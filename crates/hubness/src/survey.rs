@@ -1,7 +1,7 @@
 //! One pass over all scores that serves many corrections: nearest neighbours, sums of exponentials.
 
 use itm_core::scored::{Scored, visit};
-use itm_core::tiles::{BothSides, ExpSums, Maxima, TopImages, TopK, TopTexts};
+use itm_core::tiles::{BothSides, ExpSums, Maxima, Side, Top, TopK};
 use itm_core::{Error, Result};
 
 use crate::csls::means;
@@ -39,7 +39,7 @@ impl<'s> Survey<'s> {
     pub fn fit(scores: &'s dyn Scored, k: usize, betas: &[f64]) -> Result<Self> {
         betas.iter().try_for_each(|&beta| positive("β", beta))?;
         let sums: Vec<_> = betas.iter().map(|&beta| ExpSums::new(beta)).collect();
-        let top = (TopTexts::new(k), TopImages::new(k));
+        let top = (Top::new(Side::Images, k), Top::new(Side::Texts, k));
         // Only IS needs the maxima.
         let maxima = if betas.is_empty() { vec![] } else { vec![Maxima] };
         let ((texts, images), (sums, largest)) = visit(scores, &(top, (sums, maxima)))?;

@@ -4,6 +4,7 @@
 use hubness::rows::unit;
 use hubness::scan::{Alert, Budget, Scan};
 use hubness::{Embeddings, Tiles};
+use itm_core::tiles::Side;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -81,7 +82,7 @@ impl World {
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         let known = Embeddings::new("known", QUERIES, DIM, &self.known).unwrap();
         let items = Embeddings::new("items", ITEMS, DIM, &self.items).unwrap();
-        let present = Tiles::new(known, items).unwrap().top_texts(10);
+        let present = Tiles::new(known, items).unwrap().top(Side::Images, 10);
         let bars: Vec<f32> = (0..QUERIES).map(|query| present.scores(query)[9]).collect();
         for _ in 0..steps {
             let mut gradient = vec![0.0; DIM];

@@ -17,7 +17,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use itm_core::eval::{Ranks, TiePolicy};
-use itm_core::tiles::{Embeddings, ExpSums, RankCounts, Tiles, TopImages, TopTexts, ranks};
+use itm_core::tiles::{Embeddings, ExpSums, RankCounts, Side, Tiles, Top, ranks};
 use itm_core::{Pairs, ScoreMatrix};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -58,13 +58,17 @@ fn compare(n: usize, m: usize, rounds: usize) {
         times[1].push(seconds(|| streaming(&images, &texts)));
         times[2]
             .push(seconds(|| tiles.run(&RankCounts::new(&tiles, &pairs).expect("sizes that fit"))));
-        times[3].push(seconds(|| tiles.top_texts(10)));
-        times[4].push(seconds(|| tiles.run(&TopTexts::new(10))));
-        times[5].push(seconds(|| tiles.run(&(TopTexts::new(10), TopImages::new(10)))));
+        times[3].push(seconds(|| tiles.top(Side::Images, 10)));
+        times[4].push(seconds(|| tiles.run(&Top::new(Side::Images, 10))));
+        times[5]
+            .push(seconds(|| tiles.run(&(Top::new(Side::Images, 10), Top::new(Side::Texts, 10)))));
         times[6].push(seconds(|| tiles.run(&ExpSums::new(30.0))));
         times[7].push(seconds(|| {
             let counts = RankCounts::new(&tiles, &pairs).expect("sizes that fit");
-            tiles.run(&(counts, ((TopTexts::new(10), TopImages::new(10)), ExpSums::new(30.0))))
+            tiles.run(&(
+                counts,
+                ((Top::new(Side::Images, 10), Top::new(Side::Texts, 10)), ExpSums::new(30.0)),
+            ))
         }));
     }
     let names = [

@@ -3,7 +3,7 @@
 use hubness::{
     Affine, AnyCorrection, Candidates, Direction, GreedyOptions, Setting, greedy_matching, pass,
 };
-use itm_core::tiles::TopK;
+use itm_core::tiles::{Side, TopK};
 use itm_core::{Error, Result};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ pub(crate) fn search<'py>(
     let found = run(py, || {
         let tiles = queries.tiles(items)?;
         match bias {
-            None => Ok(flat(&tiles.top_texts(k))),
+            None => Ok(flat(&tiles.top(Side::Images, k))),
             Some(bias) => Ok(flat(&pass::top(&tiles, &biased(bias, items.rows)?, k)?)),
         }
     })?;

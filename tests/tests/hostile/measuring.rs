@@ -21,7 +21,7 @@ use itm_core::significance::{
 };
 use itm_core::start::{LinearMap, Start, StartOptions};
 use itm_core::text::Terms;
-use itm_core::tiles::{Embeddings, ExpSums, RankCounts, Tile, Tiles, TopTexts};
+use itm_core::tiles::{Embeddings, ExpSums, RankCounts, Side, Tile, Tiles, Top};
 use itm_core::{Pairs, Relevance, ScoreMatrix};
 
 use crate::HUGE;
@@ -140,16 +140,16 @@ fn scores_pairs_and_ranks() {
         "texts: expected the images' width 2, got 3": Tiles::new(ones(&[1.0; 2], 2), ones(&[1.0; 3], 3)),
         "images · texts: expected d · max|v| · max|w| below": Tiles::new(ones(&[1e30; 2], 2), ones(&[1e30; 2], 2)),
         "embeddings: expected 3 images and 3 texts, as the": tiles().ranks(&Pairs::uniform(3, 1)),
-        "scores of image 0 and text 0: expected a finite number,": infinite().run(&TopTexts::new(1)),
+        "scores of image 0 and text 0: expected a finite number,": infinite().run(&Top::new(Side::Images, 1)),
         "image embeddings: expected a width of at least 1, got 0": rows(0, 1, 1).ranks(&pairs()),
         "image embeddings: expected 1 × 3 values, got 4": rows(3, 4, 4).ranks(&pairs()),
         "image embeddings: expected a width of at least 1, got 0": rows(0, 1, 1).block(0..0, 0..0),
         "image embeddings: expected 1 × 3 values, got 4": order(3, 4, 4).ranks(&pairs()),
         "image embeddings: expected a width of at least 1, got 0": order(0, 4, 4).pairs(&[0], &[0]),
-        "image embeddings: expected 1 × 3 values, got 4": visit(&rows(3, 4, 4), &TopTexts::new(1)),
-        "image embeddings: expected a width of at least 1, got 0": visit(&order(0, 4, 4), &TopTexts::new(1)),
-        "image embeddings: expected 1 × 3 values, got 4": rows(3, 4, 4).top_texts(1),
-        "scores of image 0 and text 0: expected a finite number,": infinite().top_texts(1),
+        "image embeddings: expected 1 × 3 values, got 4": visit(&rows(3, 4, 4), &Top::new(Side::Images, 1)),
+        "image embeddings: expected a width of at least 1, got 0": visit(&order(0, 4, 4), &Top::new(Side::Images, 1)),
+        "image embeddings: expected 1 × 3 values, got 4": rows(3, 4, 4).top(Side::Images, 1),
+        "scores of image 0 and text 0: expected a finite number,": infinite().top(Side::Images, 1),
         "ranks: expected 3 × 3 scores, as the pairs, got 2 × 2": Ranks::new(&scores(), &Pairs::uniform(3, 1)),
         "ranks, image 1: expected at least 1 text, got 0": Ranks::new(&scores(), &Pairs::new(2, vec![0, 0]).unwrap()),
         "judged pairs: expected at least 1 true pair, got 0": Ranks::new(&empty(0, 0), &Pairs::judged(0, vec![]).unwrap()),
@@ -206,8 +206,8 @@ fn scores_pairs_and_ranks() {
         "one image for each text": tiles().pair_scores(&[0], &[0, 1]),
         "rows 2..3 of 2": tiles().pair_scores(&[2], &[0]),
         "rows 9223372036854775808..9223372036854775809 of 2": tiles().pair_scores(&[HUGE], &[0]),
-        "rows 2..3 of 2": tiles().scores_of_images(&[2]),
-        "rows 18446744073709551615..18446744073709551615 of 2": tiles().scores_of_texts(&[usize::MAX]),
+        "rows 2..3 of 2": tiles().scores_of(Side::Images, &[2]),
+        "rows 18446744073709551615..18446744073709551615 of 2": tiles().scores_of(Side::Texts, &[usize::MAX]),
         "β = NaN is not a number that scores can be multiplied by": ExpSums::new(f64::NAN),
         "β = inf is not a number that scores can be multiplied by": ExpSums::new(f64::INFINITY),
         "shifts of (1, 2), scores of 0..2 and 0..2": tiles().run(&ExpSums::new(1.0).with_shifts(vec![0.0], vec![0.0; 2])),
@@ -219,13 +219,13 @@ fn scores_pairs_and_ranks() {
         "a tile of 3 × 1 needs 18446744073709551615 scores, not 4": Tile::<f32>::new(0..3, 0..1, &[1.0; 4], HUGE),
         "row 1 of 0..1": Tile::<f32>::new(0..1, 0..1, &[1.0], 1).row(1),
         "row 9223372036854775808 of 0..1": Tile::<f32>::new(0..1, 0..1, &[1.0], 1).row(HUGE),
-        "query 2 of 2": scores().top_texts(1).unwrap().items(2),
-        "query 9223372036854775808 of 2": scores().top_texts(1).unwrap().scores(HUGE),
-        "query 9223372036854775808 of 2": scores().top_texts(2).unwrap().items(HUGE),
+        "query 2 of 2": scores().top(Side::Images, 1).unwrap().items(2),
+        "query 9223372036854775808 of 2": scores().top(Side::Images, 1).unwrap().scores(HUGE),
+        "query 9223372036854775808 of 2": scores().top(Side::Images, 2).unwrap().items(HUGE),
         "images 0..3 of 2": scores().block(0..3, 0..1),
         "texts 9223372036854775808..9223372036854775809 of 2": scores().block(0..1, HUGE..HUGE + 1),
-        "images 2..3 of 2": scores().scores_of_images(&[2]),
-        "texts 2..3 of 2": scores().scores_of_texts(&[2]),
+        "images 2..3 of 2": scores().scores_of(Side::Images, &[2]),
+        "texts 2..3 of 2": scores().scores_of(Side::Texts, &[2]),
         "text 2 of 2": scores().pairs(&[0], &[2]),
         "image 9223372036854775808 of 2": scores().pairs(&[HUGE], &[0]),
         "images 0..3 of 2": order(2, 4, 4).block(0..3, 0..1),

@@ -3,7 +3,7 @@
 use itm_core::eval::{CUTS, Fold};
 use itm_core::scored::{Scored, visit};
 use itm_core::significance::{Interval, MOST_REPLICATES, resample};
-use itm_core::tiles::{TopImages, TopK, TopTexts};
+use itm_core::tiles::{Side, Top, TopK};
 use itm_core::{Error, Pairs, Result, interrupt};
 
 use super::Counts;
@@ -35,7 +35,7 @@ impl Nearest {
     /// If a fold has other images or texts than the scores.
     pub fn new(scored: &dyn Scored, folds: &[Fold]) -> Result<Self> {
         let of_fold = |fold: &Fold| {
-            let consumers = (TopTexts::new(Self::KEPT), TopImages::new(Self::KEPT));
+            let consumers = (Top::new(Side::Images, Self::KEPT), Top::new(Side::Texts, Self::KEPT));
             let whole = (fold.images.len(), fold.texts.len()) == (scored.images(), scored.texts());
             let (texts, images) = match whole {
                 true => visit(scored, &consumers)?,

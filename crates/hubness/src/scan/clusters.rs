@@ -1,7 +1,7 @@
 //! Clusters of queries: k-means by the tile engine.
 
 use itm_core::Result;
-use itm_core::tiles::{Embeddings, Tiles};
+use itm_core::tiles::{Embeddings, Side, Tiles};
 
 /// The most clusters.
 const MOST: usize = 32;
@@ -62,7 +62,7 @@ fn nearest(asked: Embeddings<'_>, centres: &[f64], d: usize) -> Result<Vec<u32>>
     };
     let rows: Vec<f32> = centres.chunks(d).flat_map(with_half_square).collect();
     let rows = Embeddings::new("centres of queries", centres.len() / d, d + 1, &rows)?;
-    let top = Tiles::new(asked, rows)?.top_texts(1);
+    let top = Tiles::new(asked, rows)?.top(Side::Images, 1);
     Ok((0..asked.rows()).map(|query| top.items(query)[0]).collect())
 }
 

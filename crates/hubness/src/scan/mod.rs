@@ -49,7 +49,7 @@ mod admission;
 mod clusters;
 mod tail;
 
-use itm_core::tiles::{Embeddings, Tiles, TopK};
+use itm_core::tiles::{Embeddings, Side, Tiles, TopK};
 use itm_core::{Error, Result};
 use serde::Serialize;
 
@@ -165,7 +165,7 @@ impl Scan {
         ] {
             Error::unless(got > 0, place, least, 0)?;
         }
-        let nearest = Tiles::new(queries, items)?.top_texts(k);
+        let nearest = Tiles::new(queries, items)?.top(Side::Images, k);
         let clusters = Clusters::new(queries)?;
         let [mut counts, mut first] = [vec![0; items.rows()], vec![0; items.rows()]];
         let mut answers = Vec::with_capacity(queries.rows() * nearest.k());

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hubness::*;
 use itm_core::scored::visit;
-use itm_core::tiles::{AnyConsumer, AnyState, Consumer, Embeddings, Tile, Tiles};
+use itm_core::tiles::{AnyConsumer, AnyState, Consumer, Embeddings, Side, Tile, Tiles};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -72,11 +72,8 @@ pub(crate) struct Inputs<S> {
 impl Inputs<ScoreMatrix> {
     /// The test restricted to some queries.
     pub(crate) fn some(&self, queries: &[usize]) -> Self {
-        let test = match self.direction {
-            Direction::I2t => self.test.scores_of_images(queries),
-            Direction::T2i => self.test.scores_of_texts(queries),
-        };
-        Self { test: test.unwrap(), ..self.clone() }
+        let side = self.direction.queries(Side::Images, Side::Texts);
+        Self { test: self.test.scores_of(side, queries).unwrap(), ..self.clone() }
     }
 
     /// Random cosines, the same seed for both directions.

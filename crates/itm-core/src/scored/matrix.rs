@@ -61,22 +61,17 @@ impl Scored for Tiles<'_> {
         Ok(self.run(consumer))
     }
 
-    fn top_texts(&self, k: usize) -> Result<TopK> {
-        Ok(self.top_texts(k))
+    fn top(&self, queries: Side, k: usize) -> Result<TopK> {
+        Ok(self.top(queries, k))
     }
 
-    fn top_images(&self, k: usize) -> Result<TopK> {
-        Ok(self.top_images(k))
-    }
-
-    fn scores_of_images(&self, images: &[usize]) -> Result<ScoreMatrix> {
-        // Low tiles, so that several threads share a few images.
-        let low = self.with_tile(1, self.tile.1);
-        Ok(low.with_queries(images, Side::Images, |tiles| tiles.scores()))
-    }
-
-    fn scores_of_texts(&self, texts: &[usize]) -> Result<ScoreMatrix> {
-        Ok(self.with_queries(texts, Side::Texts, |tiles| tiles.scores()))
+    fn scores_of(&self, queries: Side, some: &[usize]) -> Result<ScoreMatrix> {
+        let tiles = match queries {
+            // Low tiles, so that several threads share a few images.
+            Side::Images => self.with_tile(1, self.tile.1),
+            Side::Texts => *self,
+        };
+        Ok(tiles.with_queries(some, queries, |tiles| tiles.scores()))
     }
 
     fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {

@@ -14,7 +14,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::eval::{Evaluation, Fold, MultiEvaluation, Protocol, Ranks, TiePolicy, check_pairs};
-use crate::tiles::{AnyConsumer, AnyState, Boxed, Consumer, TopImages, TopK, TopTexts};
+use crate::tiles::{AnyConsumer, AnyState, Boxed, Consumer, Side, Top, TopK};
 use crate::{Pairs, Relevance, Result, ScoreMatrix};
 
 pub use among::ranks_among;
@@ -73,48 +73,32 @@ pub trait Scored {
         bands::visit_any(self, consumer)
     }
 
-    /// The `k` best texts of every image, the smaller index first on ties.
+    /// The `k` best items of every query, the smaller index first on ties: texts of every image, or images of every text.
     ///
     /// # Errors
     /// As [`visit`](Self::visit).
-    fn top_texts(&self, k: usize) -> Result<TopK> {
-        visit(self, &TopTexts::new(k))
+    fn top(&self, queries: Side, k: usize) -> Result<TopK> {
+        visit(self, &Top::new(queries, k))
     }
 
-    /// The `k` best images of every text, the smaller index first on ties.
-    ///
-    /// # Errors
-    /// As [`visit`](Self::visit).
-    fn top_images(&self, k: usize) -> Result<TopK> {
-        visit(self, &TopImages::new(k))
-    }
-
-    /// All scores of some images: one row per image, in the order of `images`.
+    /// All scores of some queries, in their order: one row per image, or one column per text.
     ///
     /// # Errors
     /// As [`block`](Self::block).
     ///
     /// # Panics
     /// If an index is too large.
-    fn scores_of_images(&self, images: &[usize]) -> Result<ScoreMatrix> {
+    fn scores_of(&self, queries: Side, some: &[usize]) -> Result<ScoreMatrix> {
+        if queries == Side::Texts {
+            return columns(self, 0..self.images(), some);
+        }
         // By runs of consecutive images.
-        let mut values = Vec::with_capacity(images.len() * self.texts());
-        for run in images.chunk_by(|a, b| a + 1 == *b) {
+        let mut values = Vec::with_capacity(some.len() * self.texts());
+        for run in some.chunk_by(|a, b| a + 1 == *b) {
             let block = self.block(run[0]..run[0] + run.len(), 0..self.texts())?;
             values.extend_from_slice(block.values());
         }
-        ScoreMatrix::new(images.len(), self.texts(), values)
-    }
-
-    /// All scores of some texts: one column per text, in the order of `texts`.
-    ///
-    /// # Errors
-    /// As [`block`](Self::block).
-    ///
-    /// # Panics
-    /// If an index is too large.
-    fn scores_of_texts(&self, texts: &[usize]) -> Result<ScoreMatrix> {
-        columns(self, 0..self.images(), texts)
+        ScoreMatrix::new(some.len(), self.texts(), values)
     }
 
     /// The embeddings behind the scores; `None` if a model scores without embeddings.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Scored, Similarity, inside};
 use crate::eval::Ranks;
-use crate::tiles::{AnyConsumer, AnyState, Embeddings, Tiles, TopK};
+use crate::tiles::{AnyConsumer, AnyState, Embeddings, Side, Tiles, TopK};
 use crate::{Pairs, Result, ScoreMatrix};
 
 /// Embeddings of a set of images and a set of texts, compared by a similarity. The tile engine computes cosines.
@@ -94,20 +94,12 @@ impl Scored for EmbeddingRows {
         self.source()?.visit(consumer)
     }
 
-    fn top_texts(&self, k: usize) -> Result<TopK> {
-        self.source()?.top_texts(k)
+    fn top(&self, queries: Side, k: usize) -> Result<TopK> {
+        self.source()?.top(queries, k)
     }
 
-    fn top_images(&self, k: usize) -> Result<TopK> {
-        self.source()?.top_images(k)
-    }
-
-    fn scores_of_images(&self, images: &[usize]) -> Result<ScoreMatrix> {
-        self.source()?.scores_of_images(images)
-    }
-
-    fn scores_of_texts(&self, texts: &[usize]) -> Result<ScoreMatrix> {
-        self.source()?.scores_of_texts(texts)
+    fn scores_of(&self, queries: Side, some: &[usize]) -> Result<ScoreMatrix> {
+        self.source()?.scores_of(queries, some)
     }
 
     fn rows(&self) -> Option<&EmbeddingRows> {

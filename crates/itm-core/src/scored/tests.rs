@@ -127,11 +127,17 @@ fn every_source_shows_the_scores_of_the_matrix() {
         for scored in [&rows as &dyn Scored, &matrix, &blocks] {
             let sums = (Maxima, ExpSums::new(20.0));
             assert_eq!(visit(scored, &sums).unwrap(), matrix.run(&sums).unwrap());
-            assert_eq!(scored.top_texts(5).unwrap(), matrix.run(&TopTexts::new(5)).unwrap());
-            assert_eq!(scored.top_images(5).unwrap(), matrix.run(&TopImages::new(5)).unwrap());
+            assert_eq!(
+                scored.top(Side::Images, 5).unwrap(),
+                matrix.run(&Top::new(Side::Images, 5)).unwrap()
+            );
+            assert_eq!(
+                scored.top(Side::Texts, 5).unwrap(),
+                matrix.run(&Top::new(Side::Texts, 5)).unwrap()
+            );
             let some = [7, 8, 299, 7];
-            let of_images = scored.scores_of_images(&some).unwrap();
-            let of_texts = scored.scores_of_texts(&some).unwrap();
+            let of_images = scored.scores_of(Side::Images, &some).unwrap();
+            let of_texts = scored.scores_of(Side::Texts, &some).unwrap();
             for (at, &index) in some.iter().enumerate() {
                 assert_eq!(of_images.row(at), matrix.row(index));
                 assert!((0..n).all(|i| of_texts.row(i)[at] == matrix.row(i)[index]));

@@ -220,19 +220,20 @@ mod tests {
     use super::super::tests::{everywhere, tiles, unit};
     use super::*;
     use crate::eval::Ranks;
-    use crate::tiles::{ExpSums, Maxima, RankCounts, TopTexts};
+    use crate::tiles::{ExpSums, Maxima, RankCounts, Side, Top};
     use crate::{Pairs, ScoreMatrix};
 
     #[test]
     fn two_consumers_in_one_pass() {
         let (v, w) = (unit(70, 8, 7), unit(90, 8, 8));
         let tiles = tiles(&v, &w, 8);
-        let (largest, (top, sums)) = tiles.run(&(Maxima, (TopTexts::new(3), ExpSums::new(5.0))));
+        let (largest, (top, sums)) =
+            tiles.run(&(Maxima, (Top::new(Side::Images, 3), ExpSums::new(5.0))));
         assert_eq!(largest, tiles.run(&Maxima));
-        assert_eq!(top, tiles.run(&TopTexts::new(3)));
+        assert_eq!(top, tiles.run(&Top::new(Side::Images, 3)));
         assert_eq!(sums, tiles.run(&ExpSums::new(5.0)));
-        let many = tiles.run(&vec![TopTexts::new(3), TopTexts::new(1)]);
-        assert_eq!(many, [top, tiles.run(&TopTexts::new(1))]);
+        let many = tiles.run(&vec![Top::new(Side::Images, 3), Top::new(Side::Images, 1)]);
+        assert_eq!(many, [top, tiles.run(&Top::new(Side::Images, 1))]);
     }
 
     /// The second pass of a correction: `2·s` minus one number per text, passed on tile by tile.

@@ -13,15 +13,14 @@
 //! | consumer        | keeps                                            | used by                        |
 //! |-----------------|--------------------------------------------------|--------------------------------|
 //! | [`RankCounts`]  | greater and equal scores of every query          | recalls, ranks, both directions |
-//! | [`TopTexts`]    | the k best texts of every image                  | N_k, CSLS, candidates          |
-//! | [`TopImages`]   | the k best images of every text                  | N_k, CSLS, NNN                 |
+//! | [`Top`]         | the k best texts of every image, or images of every text | N_k, CSLS, NNN, candidates |
 //! | [`ExpSums`]     | log Σ exp(β·s) of every row and column, in f64   | inverted softmax, Sinkhorn     |
 //! | [`Maxima`]      | the largest score of every row and column        |                                |
 //! | [`Moments`]     | mean and deviation of every row and column       | mutual proximity               |
 //! | `(A, B)`, `Vec` | several, in one pass                             |                                |
 //!
-//! [`ranks`], [`Tiles::top_texts`] and [`Tiles::top_images`] give the results of [`RankCounts`], [`TopTexts`] and
-//! [`TopImages`] in less time, if only one consumer is needed: 16-bit integers decide most comparisons, and f32 the rest.
+//! [`ranks`] and [`Tiles::top`] give the results of [`RankCounts`] and [`Top`] in less time, if only one consumer is needed: 16-bit
+//! integers decide most comparisons, and f32 the rest.
 //!
 //! [`Panels`] are rows that wait for queries: a search multiplies the same rows again and again.
 //!
@@ -35,12 +34,12 @@
 //! [`Tiles::new`] refuses values so large that a score could overflow.
 //!
 //! ```
-//! use itm_core::tiles::{Embeddings, Tiles, TopTexts, ranks};
+//! use itm_core::tiles::{Embeddings, Side, Tiles, Top, ranks};
 //! use itm_core::{Pairs, eval::TiePolicy};
 //!
 //! let images = Embeddings::new("images", 2, 2, &[1.0, 0.0, 0.0, 1.0])?;
 //! let texts = Embeddings::new("texts", 3, 2, &[0.8, 0.6, 1.0, 0.0, 0.6, 0.8])?;
-//! let found = Tiles::new(images, texts)?.run(&TopTexts::new(2));
+//! let found = Tiles::new(images, texts)?.run(&Top::new(Side::Images, 2));
 //! assert_eq!(found.items(0), [1, 0]);
 //! assert_eq!(found.scores(1), [0.8, 0.6]);
 //!
@@ -81,7 +80,7 @@ pub use part::{Part, Reduction};
 pub use rank_counts::{RankCounts, RankTally, Standings, Targets};
 pub use sides::{BothSides, Side};
 pub(crate) use top::best_items;
-pub use top::{Top, TopImages, TopK, TopTexts, places};
+pub use top::{Top, TopK, places};
 
 use crate::eval::Ranks;
 use crate::{Error, Pairs, Result, ScoreMatrix, interrupt};

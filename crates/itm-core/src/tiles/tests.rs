@@ -123,8 +123,8 @@ fn scores_of_some_rows_have_the_bits_of_the_matrix() {
         let scores = tiles.scores();
         let images: Vec<_> = (0..70).map(|p| p * 31 % n).collect();
         let texts: Vec<_> = (0..70).map(|p| p * 17 % m).collect();
-        let rows = tiles.scores_of_images(&images).unwrap();
-        let columns = tiles.scores_of_texts(&texts).unwrap();
+        let rows = tiles.scores_of(Side::Images, &images).unwrap();
+        let columns = tiles.scores_of(Side::Texts, &texts).unwrap();
         assert_eq!((rows.images(), columns.texts()), (70, 70));
         for (p, (&image, &text)) in images.iter().zip(&texts).enumerate() {
             assert_eq!(rows.row(p), scores.row(image), "{n} × {m} × {d}");

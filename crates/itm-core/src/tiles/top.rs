@@ -10,20 +10,15 @@ pub(super) use level::{item_of, key, score_of};
 pub(super) use lists::Lists;
 pub use lists::places;
 
-/// The `k` items with the largest scores for every query, the smaller index first on ties; all items, if there are fewer. If
-/// `OF_IMAGES`, the queries are images; otherwise they are texts.
+/// The `k` items with the largest scores for every query, the smaller index first on ties; all items, if there are fewer. If the queries
+/// are images, the items are texts; if they are texts, images.
 #[derive(Debug, Clone, Copy)]
-pub struct Top<const OF_IMAGES: bool> {
+pub struct Top {
+    queries: Side,
     k: usize,
 }
 
-/// The `k` texts with the largest scores for every image, the smaller index first on ties; all texts, if there are fewer.
-pub type TopTexts = Top<true>;
-
-/// The `k` images with the largest scores for every text, the smaller index first on ties; all images, if there are fewer.
-pub type TopImages = Top<false>;
-
-/// What [`TopTexts`] and [`TopImages`] give: the best items of every query, best first.
+/// What [`Top`] gives: the best items of every query, best first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopK<S = f32> {
     k: usize,
@@ -31,12 +26,10 @@ pub struct TopK<S = f32> {
     scores: Vec<S>,
 }
 
-impl<const OF_IMAGES: bool> Top<OF_IMAGES> {
-    const QUERIES: Side = if OF_IMAGES { Side::Images } else { Side::Texts };
-
+impl Top {
     /// Keeps `k` items per query. A pass panics if its lists do not fit into memory.
-    pub fn new(k: usize) -> Self {
-        Self { k }
+    pub fn new(queries: Side, k: usize) -> Self {
+        Self { queries, k }
     }
 }
 
@@ -128,13 +121,13 @@ pub(crate) fn best_items(scores: &[f32], k: usize) -> Vec<u32> {
     top.items
 }
 
-impl<const OF_IMAGES: bool> Consumer for Top<OF_IMAGES> {
+impl Consumer for Top {
     type State = Lists;
     type Output = TopK;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Lists {
-        let k = self.k.min(Self::QUERIES.other().of(images.len(), texts.len()));
-        Lists::new(Self::QUERIES.of(images, texts), k)
+        let k = self.k.min(self.queries.other().of(images.len(), texts.len()));
+        Lists::new(self.queries.of(images, texts), k)
     }
 
     fn hint(&self, lane: &mut Lists, total: &Lists) {
@@ -142,7 +135,7 @@ impl<const OF_IMAGES: bool> Consumer for Top<OF_IMAGES> {
     }
 
     fn tile(&self, lists: &mut Lists, tile: &Tile<'_>) {
-        lists.take(Self::QUERIES, tile);
+        lists.take(self.queries, tile);
     }
 
     fn merge(&self, total: &mut Lists, lane: Lists) {
@@ -192,7 +185,7 @@ mod tests {
                     let (texts, images) = (sorted(&scores, k), sorted(&columns, k));
                     everywhere(&tiles, |tiles| {
                         let (got_texts, got_images) =
-                            tiles.run(&(TopTexts::new(k), TopImages::new(k)));
+                            tiles.run(&(Top::new(Side::Images, k), Top::new(Side::Texts, k)));
                         assert_eq!(got_texts, texts, "top {k} texts, {n} × {m} × {d}");
                         assert_eq!(got_images, images, "top {k} images, {n} × {m} × {d}");
                     });
@@ -206,7 +199,7 @@ mod tests {
     fn the_best_come_last() {
         let v: Vec<_> = (0..700).map(|i| (i / 2) as f32).collect();
         let tiles = tiles(&v, &v, 1);
-        let (texts, images) = tiles.run(&(TopTexts::new(5), TopImages::new(5)));
+        let (texts, images) = tiles.run(&(Top::new(Side::Images, 5), Top::new(Side::Texts, 5)));
         assert_eq!(texts.items(3), [698, 699, 696, 697, 694]);
         assert_eq!(images.items(3), [698, 699, 696, 697, 694]);
         assert_eq!(texts.items(0), [0, 1, 2, 3, 4]); // all zero

@@ -1,4 +1,5 @@
 use itm_core::scored::Scored;
+use itm_core::tiles::Side;
 
 use super::*;
 use crate::fakes::{DIM, Numbers};
@@ -25,7 +26,7 @@ fn biases_rank_as_hubness_does() {
         let biases = biases(*choice, &tiles).unwrap();
         assert!(biases.iter().sum::<f64>().abs() < 1e-9, "around their mean");
         for query in 0..600 {
-            let scores = tiles.scores_of_texts(&[query]).unwrap().values().to_vec();
+            let scores = tiles.scores_of(Side::Texts, &[query]).unwrap().values().to_vec();
             let want = order(&correction.of_query(&scores).unwrap());
             let got: Vec<f64> =
                 scores.iter().zip(&biases).map(|(s, b)| f64::from(*s) - b).collect();
@@ -61,7 +62,7 @@ fn the_level_is_what_half_of_the_queries_reach() {
     let levels = fit(&rows, &bank, DIM).unwrap();
     let pictures = Embeddings::new("pictures", 80, DIM, &rows).unwrap();
     let tiles = Tiles::new(pictures, Embeddings::new("bank", 600, DIM, &bank).unwrap()).unwrap();
-    let top = tiles.top_images(1);
+    let top = tiles.top(Side::Texts, 1);
     let mut best: Vec<f32> = (0..600).map(|query| top.scores(query)[0]).collect();
     best.sort_by(f32::total_cmp);
     assert_eq!(levels.levels[0], best[(599.0 * QUANTILE).round() as usize]);

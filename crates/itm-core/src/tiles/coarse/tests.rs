@@ -1,5 +1,5 @@
 use super::super::tests::{everywhere, grid, tiles, unit};
-use super::super::{Side, TopImages, TopTexts};
+use super::super::{Side, Top};
 use super::*;
 use crate::Pairs;
 
@@ -85,7 +85,7 @@ fn the_best_items_are_the_best_items_of_f32() {
             let tiles = tiles(v, w, dim);
             let bounds = Bounds::new(&tiles.images, &tiles.texts).unwrap();
             for k in [0, 1, 10, 100] {
-                let want = tiles.run(&(TopTexts::new(k), TopImages::new(k)));
+                let want = tiles.run(&(Top::new(Side::Images, k), Top::new(Side::Texts, k)));
                 everywhere(&tiles, |tiles| {
                     let got = [Side::Images, Side::Texts]
                         .map(|queries| tiles.top_coarse(&bounds, k, queries));
@@ -116,10 +116,10 @@ fn crowded_lists_are_noticed() {
     let (v, w) = (collapsed(n, dim, 5), collapsed(m, dim, 6));
     let close = tiles(&v, &w, dim);
     assert!(close.is_crowded(10, Side::Images) && close.is_crowded(10, Side::Texts));
-    assert_eq!(close.top_texts(10), close.run(&TopTexts::new(10)));
+    assert_eq!(close.top(Side::Images, 10), close.run(&Top::new(Side::Images, 10)));
     for k in [0, 10, 200, 3000] {
-        assert_eq!(apart.top_texts(k), apart.run(&TopTexts::new(k)), "k = {k}");
-        assert_eq!(apart.top_images(k), apart.run(&TopImages::new(k)), "k = {k}");
+        assert_eq!(apart.top(Side::Images, k), apart.run(&Top::new(Side::Images, k)), "k = {k}");
+        assert_eq!(apart.top(Side::Texts, k), apart.run(&Top::new(Side::Texts, k)), "k = {k}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::super::top::Lists;
-use super::super::{Consumer, Side, Tile, Tiles, TopImages, TopK, TopTexts, run};
+use super::super::{Consumer, Side, Tile, Tiles, Top, TopK, run};
 use super::bounds::Bounds;
 use super::{Integers, SHARE};
 
@@ -49,40 +49,24 @@ impl Consumer<i32> for CoarseCandidates {
 }
 
 impl Tiles<'_> {
-    /// The `k` best texts of every image: `run(&TopTexts::new(k))`, in less time for many wide embeddings.
+    /// The `k` best items of every query: `run(&Top::new(queries, k))`, in less time for many wide embeddings.
     ///
     /// ```
-    /// use itm_core::tiles::{Embeddings, Tiles};
+    /// use itm_core::tiles::{Embeddings, Side, Tiles};
     ///
     /// let images = Embeddings::new("images", 2, 2, &[1.0, 0.0, 0.0, 1.0])?;
     /// let texts = Embeddings::new("texts", 3, 2, &[0.8, 0.6, 1.0, 0.0, 0.6, 0.8])?;
     /// let tiles = Tiles::new(images, texts)?;
-    /// assert_eq!(tiles.top_texts(2).items(0), [1, 0]);
-    /// assert_eq!(tiles.top_images(1).items(2), [1]);
+    /// assert_eq!(tiles.top(Side::Images, 2).items(0), [1, 0]); // texts of image 0
+    /// assert_eq!(tiles.top(Side::Texts, 1).items(2), [1]);
     /// # Ok::<(), itm_core::Error>(())
     /// ```
-    pub fn top_texts(&self, k: usize) -> TopK {
-        self.top(k, Side::Images)
-    }
-
-    /// The `k` best images of every text: `run(&TopImages::new(k))`, in less time for many wide embeddings.
-    pub fn top_images(&self, k: usize) -> TopK {
-        self.top(k, Side::Texts)
-    }
-
-    fn top(&self, k: usize, queries: Side) -> TopK {
+    pub fn top(&self, queries: Side, k: usize) -> TopK {
         // Each of the k items needs its f32 score, so a long list gains nothing.
         let is_short = SHARE.saturating_mul(k) <= queries.of(self.texts(), self.images());
         match is_short.then(|| self.bounds()).flatten() {
             Some(bounds) if !self.is_crowded(k, queries) => self.top_coarse(&bounds, k, queries),
-            _ => self.top_exact(k, queries),
-        }
-    }
-
-    fn top_exact(&self, k: usize, queries: Side) -> TopK {
-        match queries {
-            Side::Images => self.run(&TopTexts::new(k)),
-            Side::Texts => self.run(&TopImages::new(k)),
+            _ => self.run(&Top::new(queries, k)),
         }
     }
 
@@ -120,7 +104,7 @@ impl Tiles<'_> {
     pub(super) fn top_coarse(&self, bounds: &Bounds, k: usize, queries: Side) -> TopK {
         let lists = self.candidates(bounds, k, queries);
         let crowded: Vec<_> = (0..lists.len()).filter(|&query| lists[query].is_none()).collect();
-        let exact = self.with_queries(&crowded, queries, |tiles| tiles.top_exact(k, queries));
+        let exact = self.with_queries(&crowded, queries, |tiles| tiles.run(&Top::new(queries, k)));
         let k = k.min(queries.of(self.texts(), self.images()));
         let parts = lists.par_chunks(TASK).enumerate().map(|(task, lists)| {
             let mut top = TopK::new(k);

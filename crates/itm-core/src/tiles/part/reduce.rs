@@ -93,11 +93,11 @@ impl Tiles<'_> {
         let (images, texts) = match reduction {
             Reduction::TopTexts(k) => {
                 let k = k.min(whole.1);
-                (of_images(keys(&self.top_texts(k), n, k, origin.1)?), Slots::default())
+                (of_images(keys(&self.top(Side::Images, k), n, k, origin.1)?), Slots::default())
             }
             Reduction::TopImages(k) => {
                 let k = k.min(whole.0);
-                (Slots::default(), of_texts(keys(&self.top_images(k), m, k, origin.0)?))
+                (Slots::default(), of_texts(keys(&self.top(Side::Texts, k), m, k, origin.0)?))
             }
             Reduction::PairScores(pairs) => {
                 let (images, texts) = pairs.list();

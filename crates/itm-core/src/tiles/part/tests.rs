@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::super::tests::{SHAPES, grid, tiles, unit};
 use super::super::top::key;
-use super::super::{Tiles, TopImages, TopK, TopTexts};
+use super::super::{Tiles, Top, TopK};
 use super::*;
 use crate::Pairs;
 use crate::eval::Ranks;
@@ -109,13 +109,13 @@ fn any_split_and_any_tree_are_one_pass() {
                 let texts = case.joined(Reduction::TopTexts(k), &mut rng).top().unwrap();
                 assert_eq!(
                     bits(&texts, n),
-                    bits(&all.run(&TopTexts::new(k)), n),
+                    bits(&all.run(&Top::new(Side::Images, k)), n),
                     "{n} × {m}, k {k}"
                 );
                 let images = case.joined(Reduction::TopImages(k), &mut rng).top().unwrap();
                 assert_eq!(
                     bits(&images, m),
-                    bits(&all.run(&TopImages::new(k)), m),
+                    bits(&all.run(&Top::new(Side::Texts, k)), m),
                     "{n} × {m}, k {k}"
                 );
             }
