@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::Scored;
 use crate::eval::{CUTS, Contribution, MultiEvaluation, Ranks, check_pairs, measure, summarise};
 use crate::tiles::{
-    AnyConsumer, AnyState, Consumer, RankCounts, Standings, Tile, best_items, pieces,
+    AnyConsumer, AnyState, BothSides, Consumer, RankCounts, Tile, best_items, pieces,
 };
 use crate::{Error, Pairs, Relevance, Result, ScoreMatrix, interrupt};
 
@@ -64,8 +64,8 @@ pub(super) fn ranks<S: Scored + ?Sized>(scored: &S, pairs: &Pairs) -> Result<Ran
     let counts = RankCounts::with_scores(pairs, &scored.pairs(images, &texts)?);
     // Infinite scores have ranks, too.
     let total = read(scored, &counts, |_, _| Ok(()))?;
-    let Standings { i2t, t2i } = counts.finish(total);
-    Ranks::from_counts(pairs.clone(), i2t, t2i)
+    let BothSides { images, texts, .. } = counts.finish(total);
+    Ranks::from_counts(pairs.clone(), images, texts)
 }
 
 /// Bands of images, then bands of texts: every score is computed twice.

@@ -286,8 +286,8 @@ mod tests {
         let second = Corrected { less: &less, inner: RankCounts::with_scores(&pairs, &own) };
         everywhere(&tiles, |tiles| {
             let got = tiles.run(&second);
-            assert_eq!(got.i2t, want.i2t());
-            assert_eq!(got.t2i, want.t2i());
+            assert_eq!(got.images, want.i2t());
+            assert_eq!(got.texts, want.t2i());
         });
     }
 

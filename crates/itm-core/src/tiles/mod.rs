@@ -77,7 +77,7 @@ pub use moments::{Moment, Moments};
 pub use panels::Panels;
 #[cfg(feature = "parts")]
 pub use part::{Part, Reduction};
-pub use rank_counts::{RankCounts, RankTally, Standings, Targets};
+pub use rank_counts::{RankCounts, RankTally, Targets};
 pub use sides::{BothSides, Side};
 pub(crate) use top::best_items;
 pub use top::{Top, TopK, places};
@@ -180,8 +180,8 @@ impl<'a> Tiles<'a> {
     /// # Errors
     /// If the numbers of rows differ from `pairs`, or an image has no text.
     pub fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
-        let Standings { i2t, t2i } = self.counts(&RankCounts::new(self, pairs)?);
-        Ranks::from_counts(pairs.clone(), i2t, t2i)
+        let BothSides { images, texts, .. } = self.counts(&RankCounts::new(self, pairs)?);
+        Ranks::from_counts(pairs.clone(), images, texts)
     }
 
     /// The scores of a range of images against a range of texts: the same bits as in a tile.

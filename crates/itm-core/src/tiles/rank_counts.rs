@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Consumer, Tile, Tiles, widest};
+use super::{BothSides, Consumer, Tile, Tiles, widest};
 use crate::eval::{Ranks, Standing, check_pairs};
 use crate::{Error, Pairs, Result, ScoreMatrix};
 
@@ -70,15 +70,6 @@ impl<T: Copy + Default + PartialOrd + From<f32>> Targets<T> {
     }
 }
 
-/// What [`RankCounts`] gives; [`ranks`](super::ranks) and [`Ranks::from_counts`](crate::eval::Ranks::from_counts) read it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standings {
-    /// Standing of each image's best text among all texts.
-    pub i2t: Vec<Standing>,
-    /// Standing of each text's best image among all images.
-    pub t2i: Vec<Standing>,
-}
-
 impl RankCounts {
     /// Computes the scores of the true pairs.
     ///
@@ -114,8 +105,8 @@ impl Ranks {
         let (images, texts) = pairs.list();
         let own: Vec<f32> = images.iter().zip(texts).map(|(&i, t)| scores.row(i)[t]).collect();
         // Infinite scores have ranks, too.
-        let Standings { i2t, t2i } = scores.read(&RankCounts::with_scores(pairs, &own));
-        Self::from_counts(pairs.clone(), i2t, t2i)
+        let BothSides { images, texts, .. } = scores.read(&RankCounts::with_scores(pairs, &own));
+        Self::from_counts(pairs.clone(), images, texts)
     }
 }
 
@@ -205,7 +196,7 @@ impl RankTally {
 
 impl Consumer for RankCounts {
     type State = (RankTally, RankTally); // of images, of texts
-    type Output = Standings;
+    type Output = BothSides<Standing>;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
         (RankTally::new(images), RankTally::new(texts))
@@ -243,10 +234,11 @@ impl Consumer for RankCounts {
         total.1.add(&lane.1);
     }
 
-    fn finish(&self, (images, texts): Self::State) -> Standings {
-        Standings {
-            i2t: images.standings("image", &self.images.own),
-            t2i: texts.standings("text", &self.texts.own),
+    fn finish(&self, (images, texts): Self::State) -> BothSides<Standing> {
+        BothSides {
+            first: [images.first, texts.first],
+            images: images.standings("image", &self.images.own),
+            texts: texts.standings("text", &self.texts.own),
         }
     }
 }
@@ -313,8 +305,8 @@ mod tests {
                     let want = Ranks::new(&tiles.scores(), &pairs).unwrap();
                     everywhere(&tiles, |tiles| {
                         let got = tiles.run(&RankCounts::new(tiles, &pairs).unwrap());
-                        assert_eq!(got.i2t, want.i2t(), "{n} × {m} × {d}");
-                        assert_eq!(got.t2i, want.t2i(), "{n} × {m} × {d}");
+                        assert_eq!(got.images, want.i2t(), "{n} × {m} × {d}");
+                        assert_eq!(got.texts, want.t2i(), "{n} × {m} × {d}");
                     });
                 }
             }
@@ -339,11 +331,11 @@ mod tests {
                     equal: count(&|i| column[i] == column[own] && i != own),
                     own: 1,
                 };
-                assert_eq!(got.t2i[t], want);
+                assert_eq!(got.texts[t], want);
             }
             let lonely = Standing { greater: 0, before: 0, equal: 0, own: 0 };
-            assert_eq!(got.i2t[1], lonely);
-            assert_eq!(got.i2t[8].own, 1);
+            assert_eq!(got.images[1], lonely);
+            assert_eq!(got.images[8].own, 1);
         });
     }
 
@@ -354,11 +346,11 @@ mod tests {
         let pairs = Pairs::new(2, vec![0, 1, 0, 0, 1, 1]).unwrap();
         let tiles = tiles(&v, &w, 1);
         let got = tiles.run(&RankCounts::new(&tiles, &pairs).unwrap());
-        assert_eq!(got.i2t[0], Standing { greater: 0, before: 1, equal: 2, own: 2 });
-        assert_eq!(got.i2t[1], Standing { greater: 0, before: 1, equal: 3, own: 3 });
+        assert_eq!(got.images[0], Standing { greater: 0, before: 1, equal: 2, own: 2 });
+        assert_eq!(got.images[1], Standing { greater: 0, before: 1, equal: 3, own: 3 });
         // Text 1 belongs to image 1, which scores 0 where image 0 scores 3.
-        assert_eq!(got.t2i[1], Standing { greater: 1, before: 0, equal: 0, own: 1 });
-        assert_eq!(got.t2i[2], Standing { greater: 0, before: 0, equal: 0, own: 1 });
+        assert_eq!(got.texts[1], Standing { greater: 1, before: 0, equal: 0, own: 1 });
+        assert_eq!(got.texts[2], Standing { greater: 0, before: 0, equal: 0, own: 1 });
     }
 
     #[test]
@@ -369,7 +361,8 @@ mod tests {
         let pairs = Pairs::uniform(n, 1);
         everywhere(&tiles, |tiles| {
             let got = tiles.run(&RankCounts::new(tiles, &pairs).unwrap());
-            let met: Vec<_> = got.i2t.iter().chain(&got.t2i).map(|s| (s.equal, s.own)).collect();
+            let met: Vec<_> =
+                got.images.iter().chain(&got.texts).map(|s| (s.equal, s.own)).collect();
             assert_eq!(met, vec![(0, 1); 2 * n]);
         });
     }

@@ -26,7 +26,8 @@ use counts::CoarseCounts;
 
 use super::kernel::{Panel, product};
 use super::rank_counts::RankTally;
-use super::{Consumer, RankCounts, Standings, Tile, Tiles, pieces, run};
+use super::{BothSides, Consumer, RankCounts, Tile, Tiles, pieces, run};
+use crate::eval::Standing;
 use crate::interrupt;
 
 /// A tile stays coarse if at most one of this number of its scores is open: an open score costs as much as some ten coarse ones.
@@ -52,7 +53,7 @@ pub(super) struct CoarseWork {
 
 impl Tiles<'_> {
     /// Where the true pairs stand: `run(counts)`, behind the coarse product where that is faster.
-    pub(super) fn counts(&self, counts: &RankCounts) -> Standings {
+    pub(super) fn counts(&self, counts: &RankCounts) -> BothSides<Standing> {
         match self.bounds() {
             Some(bounds) => self.run_coarse(&bounds, &CoarseCounts::new(counts, &bounds)).0,
             None => self.run(counts),
@@ -67,7 +68,11 @@ impl Tiles<'_> {
     }
 
     /// [`run`](Self::run) behind the coarse product.
-    fn run_coarse(&self, bounds: &Bounds, coarse: &CoarseCounts) -> (Standings, CoarseWork) {
+    fn run_coarse(
+        &self,
+        bounds: &Bounds,
+        coarse: &CoarseCounts,
+    ) -> (BothSides<Standing>, CoarseWork) {
         let (again, whole) = (AtomicU64::new(0), AtomicU64::new(0));
         let output = run(self.images(), self.texts(), coarse.counts, |images, texts, state| {
             let decided = self.lane(bounds, coarse, images, texts, state);

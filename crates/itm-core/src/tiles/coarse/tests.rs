@@ -33,7 +33,7 @@ fn stretched(rows: usize, dim: usize, seed: u64) -> Vec<f32> {
 fn both(
     tiles: &Tiles<'_>,
     pairs: &Pairs,
-) -> (super::super::Standings, super::super::Standings, CoarseWork) {
+) -> (BothSides<Standing>, BothSides<Standing>, CoarseWork) {
     let counts = RankCounts::new(tiles, pairs).unwrap();
     let bounds = Bounds::new(&tiles.images, &tiles.texts).unwrap();
     let (got, decided) = tiles.run_coarse(&bounds, &CoarseCounts::new(&counts, &bounds));

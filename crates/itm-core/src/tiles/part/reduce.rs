@@ -2,10 +2,10 @@
 
 use sha2::{Digest, Sha256};
 
-use super::super::Tiles;
 use super::super::kernel::{forced, is_fused};
-use super::super::rank_counts::{RankCounts, Standings};
+use super::super::rank_counts::RankCounts;
 use super::super::top::{TopK, item_of, key, score_of};
+use super::super::{BothSides, Tiles};
 use super::cells::{check_grid, sums};
 use super::slots::Slots;
 use super::{FORMAT, Header, Kernel, Part, PartKind, Side, invalid, unless};
@@ -116,8 +116,8 @@ impl Tiles<'_> {
             }
             Reduction::Ranks(pairs, scores) => {
                 let counts = RankCounts::with_scores(pairs, scores).within(&rows, &columns);
-                let Standings { i2t, t2i } = self.counts(&counts);
-                (of_images(numbers(&i2t)), of_texts(numbers(&t2i)))
+                let BothSides { images, texts, .. } = self.counts(&counts);
+                (of_images(numbers(&images)), of_texts(numbers(&texts)))
             }
             Reduction::ExpSums(of, _) | Reduction::Moments(of) => {
                 check_grid(&rows, whole.0, "images")?;
