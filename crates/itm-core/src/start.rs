@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Features, Regions};
+use crate::data::{Features, Regions, mean_row};
 use crate::text::Terms;
 use crate::{Error, Result};
 
@@ -160,13 +160,17 @@ pub struct InputStatistics {
 impl InputStatistics {
     /// The statistics of the **training** split. `features` are the features as the encoder gets them.
     pub fn of(features: &Features, terms: Option<&Terms>) -> Self {
-        let n = features.values.len().max(1) as f64;
-        let values = || features.values.iter().map(|&x| f64::from(x));
-        let mean = values().sum::<f64>() / n;
-        let variance = values().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+        let deviation = deviation(features.values.iter().map(|&x| f64::from(x)));
         let idf = |terms: &Terms| terms.idf().iter().map(|&idf| idf as f32).collect();
-        Self { deviation: variance.sqrt(), idf: terms.map(idf), rows: None }
+        Self { deviation, idf: terms.map(idf), rows: None }
     }
+}
+
+/// The standard deviation of some values; 0 of none.
+pub(crate) fn deviation(values: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
+    let n = values.len().max(1) as f64;
+    let mean = values.clone().sum::<f64>() / n;
+    (values.map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt()
 }
 
 /// The mean region of each image, computed in double precision. It replaces the global feature where an encoder reads
@@ -179,12 +183,7 @@ pub fn mean_regions(regions: &Regions) -> Result<Features> {
     let mut values = Vec::with_capacity(regions.len() * dim);
     for image in 0..regions.len() {
         let rows = regions.rows(&[image])?;
-        let mut sums = vec![0.0f64; dim];
-        for row in rows.values.chunks(dim) {
-            sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
-        }
-        let count = rows.counts[0] as f64;
-        values.extend(sums.into_iter().map(|sum| (sum / count) as f32));
+        values.extend(mean_row(&rows.values, dim).into_iter().map(|x| x as f32));
     }
     Ok(Features { dim, values })
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use itm_core::cca::CcaOptions;
-use itm_core::data::{CentredRoots, Dataset, Features, WordVectors};
+use itm_core::data::{CentredRoots, Dataset, Features, WordVectors, mean_row};
 use itm_core::encoders::{DualPieces, DualShape};
 use itm_core::learn::Word;
 use itm_core::text::{
@@ -83,7 +83,8 @@ pub(crate) fn features(data: &Dataset, target: &Target) -> Splits<Features> {
         ImageFeatures::CentredRoots => Some(CentredRoots::of(train)),
         ImageFeatures::CentredRootsFree => Some(CentredRoots::of_free_length(train)),
     };
-    let mean = mean(&data.train.embeddings.images);
+    let given = &data.train.embeddings.images;
+    let mean = mean_row(&given.values, given.dim);
     parts.map(|part| {
         let features = match &centred {
             Some(centred) => centred.apply(&part.features),
@@ -91,15 +92,6 @@ pub(crate) fn features(data: &Dataset, target: &Target) -> Splits<Features> {
         };
         beside(features, &part.embeddings.images, &mean)
     })
-}
-
-/// The mean of the rows.
-fn mean(rows: &Features) -> Vec<f64> {
-    let mut sums = vec![0.0; rows.dim];
-    for k in 0..rows.rows() {
-        sums.iter_mut().zip(rows.row(k)).for_each(|(sum, &x)| *sum += f64::from(x));
-    }
-    sums.into_iter().map(|sum| sum / rows.rows() as f64).collect()
 }
 
 /// Features with rows minus `mean` beside them.

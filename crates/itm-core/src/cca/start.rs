@@ -9,7 +9,7 @@ use super::rows::{SparseRow, text_rows};
 use super::solve::Problem;
 use super::{check_pairs, check_rows, weights};
 use crate::data::Features;
-use crate::start::{LinearMap, Start, StartOptions};
+use crate::start::{LinearMap, Start, StartOptions, deviation};
 use crate::text::Terms;
 use crate::{Error, Pairs, Result};
 
@@ -106,7 +106,7 @@ impl Projection {
 
     /// Converts to single precision and adds normally distributed columns up to the width of the model.
     fn filled(self, width: usize, fill: f64, rng: &mut ChaCha8Rng) -> LinearMap {
-        let deviation = fill * deviation(&self.weights);
+        let deviation = fill * deviation(self.weights.iter().copied());
         let mut weight = Vec::with_capacity(self.inputs() * width);
         for row in self.weights.chunks(self.width) {
             weight.extend(row.iter().map(|&w| w as f32));
@@ -125,12 +125,6 @@ fn as_given(row: &[f32], out: &mut [f64]) {
 
 fn image_row(row: &[f32]) -> SparseRow {
     row.iter().map(|&x| f64::from(x)).enumerate().collect()
-}
-
-fn deviation(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt()
 }
 
 /// A standard normal number, by the Box–Muller transform.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::data::Bounds;
+use crate::data::{Bounds, mean_row};
 
 /// The positions of a map's places in a picture.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,19 +106,10 @@ pub fn word_patches(
     for word in words {
         let there = word.start < word.end && word.end <= pieces.len() / dim;
         assert!(there, "a word of the pieces {word:?} of {}", pieces.len() / dim);
-        let state = mean(&pieces[word.start * dim..word.end * dim], dim);
+        let state = mean_row(&pieces[word.start * dim..word.end * dim], dim);
         out.extend(patches.chunks_exact(dim).map(|patch| cosine(&state, patch)));
     }
     out
-}
-
-fn mean(rows: &[f32], dim: usize) -> Vec<f64> {
-    let mut sum = vec![0.0; dim];
-    for row in rows.chunks_exact(dim) {
-        sum.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
-    }
-    let count = (rows.len() / dim) as f64;
-    sum.into_iter().map(|x| x / count).collect()
 }
 
 /// Cosine of two rows; 0 if one of them is all zeros.

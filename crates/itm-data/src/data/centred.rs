@@ -84,6 +84,16 @@ fn finite(features: &Features) {
     }
 }
 
+/// The mean of rows of `dim` values, summed row by row in double precision.
+pub fn mean_row(rows: &[f32], dim: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; dim];
+    for row in rows.chunks_exact(dim.max(1)) {
+        sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
+    }
+    let count = (rows.len() / dim.max(1)) as f64;
+    sums.into_iter().map(|sum| sum / count).collect()
+}
+
 /// Divides by the Euclidean norm; zeros stay zeros.
 pub fn unit(row: &mut [f64]) {
     let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();

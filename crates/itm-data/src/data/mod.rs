@@ -47,7 +47,7 @@ pub use crate::files::{FileHash, Manifest, contents, excerpt, sha256_hex};
 pub use bounds::Bounds;
 pub(crate) use captions::Dropped;
 pub use captions::{CaptionRule, numbered};
-pub use centred::{CentredRoots, RegionTransform, unit};
+pub use centred::{CentredRoots, RegionTransform, mean_row, unit};
 pub use check::check;
 pub use check_report::CheckReport;
 #[cfg(feature = "images")]

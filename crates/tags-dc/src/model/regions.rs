@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::data::{Bounds, Regions};
+use itm_core::data::{Bounds, Regions, mean_row};
 use itm_core::encoders::BertShape;
 use itm_core::{Error, Result};
 use itm_kernels::{LayerNorm, Linear};
@@ -75,13 +75,11 @@ impl RegionBatch {
 
     /// The mean features of each image, `[images, width]`.
     pub(super) fn means(&self) -> Vec<f32> {
-        let mut rows = self.features.chunks(self.width);
+        let mut left = &self.features[..];
         let mean = |&count: &usize| {
-            let mut sum = vec![0.0f64; self.width];
-            for row in rows.by_ref().take(count) {
-                sum.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
-            }
-            sum.into_iter().map(move |x| (x / count as f64) as f32)
+            let own;
+            (own, left) = left.split_at(count * self.width);
+            mean_row(own, self.width).into_iter().map(|x| x as f32)
         };
         self.counts.iter().flat_map(mean).collect()
     }
