@@ -30,29 +30,23 @@ pub(super) fn sums(
     match *kind {
         PartKind::ExpSums { of, beta } => {
             let consumer = ExpSums::new(f64::from_bits(beta));
-            let numbers = |found: BothSides<f64>| {
-                of.of(found.images, found.texts).into_iter().map(|log| [log.to_bits()]).collect()
-            };
-            of_cells(tiles, &consumer, of, (rows, columns), whole, numbers)
+            of_cells(tiles, &consumer, of, (rows, columns), whole, |log: f64| [log.to_bits()])
         }
         PartKind::Moments { of } => {
-            let numbers = |found: BothSides<Moment>| {
-                let bits = |m: Moment| [m.mean.to_bits(), m.squares.to_bits()];
-                of.of(found.images, found.texts).into_iter().map(bits).collect()
-            };
-            of_cells(tiles, &Moments, of, (rows, columns), whole, numbers)
+            let bits = |m: Moment| [m.mean.to_bits(), m.squares.to_bits()];
+            of_cells(tiles, &Moments, of, (rows, columns), whole, bits)
         }
         _ => Ok(Slots::default()),
     }
 }
 
-fn of_cells<C: Consumer, const N: usize>(
+fn of_cells<T, C: Consumer<Output = BothSides<T>>, const N: usize>(
     tiles: &Tiles<'_>,
     consumer: &C,
     of: Side,
     (rows, columns): (&Range<usize>, &Range<usize>),
     whole: [usize; 2],
-    numbers: impl Fn(C::Output) -> Vec<[u64; N]>,
+    bits: impl Fn(T) -> [u64; N],
 ) -> Result<Slots> {
     let kept = of.of(rows, columns);
     let width = N * cells(of.other().of(whole[0], whole[1]));
@@ -71,9 +65,10 @@ fn of_cells<C: Consumer, const N: usize>(
             let (first, slot) =
                 (of.of(&cell_rows, &cell_columns), of.other().of(&cell_rows, &cell_columns));
             let at = N * (slot.start / CELL);
-            for (row, bits) in numbers(some.run(consumer)).into_iter().enumerate() {
+            let found = some.run(consumer);
+            for (row, value) in of.of(found.images, found.texts).into_iter().enumerate() {
                 let row = first.start - kept.start + row;
-                values[row * width + at..][..N].copy_from_slice(&bits);
+                values[row * width + at..][..N].copy_from_slice(&bits(value));
             }
         }
     }
