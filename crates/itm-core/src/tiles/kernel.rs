@@ -19,7 +19,6 @@ const DEPTH: usize = 512;
 #[derive(Debug, Default)]
 pub(super) struct Panel {
     dim: usize,
-    texts: usize,
     width: usize,
     values: Vec<f32>,
 }
@@ -37,7 +36,7 @@ impl Panel {
         let width = texts.next_multiple_of(ALIGN);
         self.values.clear();
         self.values.resize(dim * width, 0.0);
-        (self.dim, self.texts, self.width) = (dim, texts, width);
+        (self.dim, self.width) = (dim, width);
         for j0 in (0..texts).step_by(BLOCK) {
             for k0 in (0..dim).step_by(BLOCK) {
                 for j in j0..(j0 + BLOCK).min(texts) {
