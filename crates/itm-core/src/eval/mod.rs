@@ -105,7 +105,11 @@ mod tests {
         fn ranks(&self) -> Vec<Ranks> {
             let pairs = Pairs::new(self.images, self.image_of_text.clone()).unwrap();
             let folds = folds(&pairs, self.folds.0, self.folds.1).unwrap();
-            folds.iter().map(|f| Ranks::new(&f.scores(&self.scores()), &f.pairs).unwrap()).collect()
+            let ranks = |f: &Fold| {
+                let own = <dyn Scored>::fold(&self.scores(), f).unwrap();
+                Ranks::new(&own, &f.pairs).unwrap()
+            };
+            folds.iter().map(ranks).collect()
         }
     }
 

@@ -71,7 +71,8 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-    use crate::eval::{Evaluation, Ranks, TiePolicy, folds};
+    use crate::eval::{Evaluation, Fold, Ranks, TiePolicy, folds};
+    use crate::scored::Scored;
     use crate::{Pairs, ScoreMatrix};
 
     #[derive(Deserialize)]
@@ -107,8 +108,9 @@ mod tests {
         let images = split.0 * split.1;
         let scores = ScoreMatrix::new(images, owner.len(), values.to_vec()).unwrap();
         let folds = folds(&Pairs::new(images, owner.to_vec()).unwrap(), split.0, split.1).unwrap();
-        let ranks: Vec<_> =
-            folds.iter().map(|f| Ranks::new(&f.scores(&scores), &f.pairs).unwrap()).collect();
+        let ranks =
+            |f: &Fold| Ranks::new(&<dyn Scored>::fold(&scores, f).unwrap(), &f.pairs).unwrap();
+        let ranks: Vec<_> = folds.iter().map(ranks).collect();
         let hits = Hits::new(&ranks, TiePolicy::Index).unwrap();
         let (ours, plain) = (hits.recalls(), Evaluation::new(&ranks, TiePolicy::Index));
         assert!((ours.rsum - plain.rsum).abs() < 1e-9, "hits and ranks give one rSum");

@@ -176,7 +176,7 @@ fn columns_behind_those_of_cca_are_drawn() {
             let rows = map.weight.chunks(map.bias.len());
             let cut = |row: &[f32]| if drawn { row[4..].to_vec() } else { row[..4].to_vec() };
             let of: Vec<f64> = rows.flat_map(cut).map(f64::from).collect();
-            deviation(&of)
+            deviation(of.into_iter())
         };
         let (own, drawn) = (spread(narrow, false), spread(map, true));
         assert_eq!(spread(map, false), own, "the columns of CCA stay");
