@@ -128,7 +128,7 @@ impl CheckpointReader {
     }
 
     /// Whether there is such an entry.
-    fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.metadata.info(name).is_some()
     }
 
