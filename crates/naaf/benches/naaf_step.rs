@@ -115,10 +115,9 @@ fn all(size: Size, schedule: Schedule) -> Step {
     let rows = size.batch * size.regions;
     let regions = uniform([rows, size.region_width], 1.0, 3, &device);
     let lengths = lengths(size);
-    let words = lengths
-        .iter()
-        .enumerate()
-        .map(|(c, &n)| (0..n).map(|k| ((c * 7919 + k * k * 331) % vocabulary) as u32).collect());
+    let words = lengths.iter().enumerate().map(|(c, &n)| {
+        (0..n).map(|k| ((c * 7919 + k * k * 331) % size.vocabulary) as u32).collect()
+    });
     let captions = TokenBatch::new(&words.collect::<Vec<Vec<u32>>>());
     let mut objective = Objective::new(schedule);
     Box::new(move || {
