@@ -192,7 +192,7 @@ mod tests {
         let nearest = Nearest::new(&all, &parts).unwrap();
         let mut sums = vec![];
         for (f, part) in parts.iter().enumerate() {
-            let scores = part.scores(&all);
+            let scores = <dyn Scored>::fold(&all, part).unwrap();
             let want = SIDES.map(|side| {
                 let items = side.items(20, 40);
                 let top = top(&scores, &part.pairs, side);
