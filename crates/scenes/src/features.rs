@@ -36,8 +36,11 @@ pub(crate) fn global(image: &RgbImage) -> Vec<f32> {
     maps(image).describe(&WHOLE)
 }
 
-/// The filters of the two layers, `[5 · 5 · 3]` and `[3 · 3 · 16]` rows with one weight per filter.
-static FILTERS: LazyLock<(Vec<[f32; FIRST]>, Vec<[f32; SECOND]>)> = LazyLock::new(|| {
+/// Rows with one weight per filter.
+type Filters<const N: usize> = Vec<[f32; N]>;
+
+/// The filters of the two layers, `[5 · 5 · 3]` and `[3 · 3 · 16]` rows.
+static FILTERS: LazyLock<(Filters<FIRST>, Filters<SECOND>)> = LazyLock::new(|| {
     let mut rng = ChaCha8Rng::seed_from_u64(0x5ce9e5);
     (filters(&mut rng, 75), filters(&mut rng, 9 * FIRST))
 });
