@@ -213,7 +213,7 @@ fn edges(light: &[f32], side: usize) -> Vec<Bins> {
 }
 
 /// Filters of zero mean and unit norm, drawn uniformly: they respond to edges and blobs, not to brightness.
-fn filters<const OUT: usize>(rng: &mut ChaCha8Rng, inputs: usize) -> Vec<[f32; OUT]> {
+fn filters<const OUT: usize>(rng: &mut ChaCha8Rng, inputs: usize) -> Filters<OUT> {
     let mut all = vec![[0.0; OUT]; inputs];
     for filter in 0..OUT {
         let draw: Vec<f32> = (0..inputs).map(|_| rng.random_range(-1.0..1.0)).collect();
