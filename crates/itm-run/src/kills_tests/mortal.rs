@@ -11,6 +11,7 @@ use itm_core::Result;
 use itm_core::learn::{Batch, Items, Method, Observe, Step};
 use itm_core::scored::Scored;
 
+use crate::disk::fakes::Unsynced;
 use crate::disk::{Disk, Effect, SystemDisk};
 
 /// The points that a process passed, and the point at which the process ends.
@@ -115,7 +116,8 @@ impl Disk for MortalDisk {
                 self.life.point(&format!("{name}: half"));
                 SystemDisk.apply(path, effect)?;
             }
-            effect => SystemDisk.apply(path, effect)?,
+            // What a killed process has written stays without a sync: only a machine that stops loses it.
+            effect => Unsynced.apply(path, effect)?,
         }
         if let Effect::Rename(to) = effect {
             *self.renamed.borrow_mut() = to.to_string_lossy().rsplit_once('-').map(|p| p.1.into());
