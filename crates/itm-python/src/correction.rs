@@ -82,7 +82,7 @@ impl Correction {
         let found = run(py, || {
             let tiles = queries.tiles(items)?;
             match self.any().map().queries() {
-                None => Ok(flat(&pass::top(&tiles, self.any(), k)?)),
+                None => Ok(flat(&*pass::top(&tiles, self.any(), k)?)),
                 Some(_) => query_by_query(&tiles, self.any(), k),
             }
         })?;

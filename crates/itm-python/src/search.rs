@@ -28,7 +28,7 @@ pub(crate) fn search<'py>(
         let tiles = queries.tiles(items)?;
         match bias {
             None => Ok(flat(&tiles.top(Side::Images, k))),
-            Some(bias) => Ok(flat(&pass::top(&tiles, &biased(bias, items.rows)?, k)?)),
+            Some(bias) => Ok(flat(&*pass::top(&tiles, &biased(bias, items.rows)?, k)?)),
         }
     })?;
     arrays(py, found, [queries.rows, k.min(items.rows)])
