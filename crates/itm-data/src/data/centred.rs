@@ -84,7 +84,11 @@ fn finite(features: &Features) {
     }
 }
 
-/// The mean of rows of `dim` values, summed row by row in double precision.
+/// The mean of rows of `dim` values, summed row by row in double precision; NaN without rows.
+///
+/// ```
+/// assert_eq!(itm_data::data::mean_row(&[1.0, 2.0, 3.0, 4.0], 2), [2.0, 3.0]);
+/// ```
 pub fn mean_row(rows: &[f32], dim: usize) -> Vec<f64> {
     let mut sums = vec![0.0; dim];
     for row in rows.chunks_exact(dim.max(1)) {
