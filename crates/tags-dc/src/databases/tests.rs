@@ -52,6 +52,25 @@ fn expected() -> Expected {
     serde_json::from_slice(&fs::read(golden("expected.json")).unwrap()).unwrap()
 }
 
+/// The lists are compared in one pass: sentence by sentence, this would take minutes.
+#[test]
+fn one_image_may_have_any_number_of_sentences() {
+    let folder = copy("text.db");
+    let ids: Vec<String> = (0..200_000).map(|id| format!("sentence {id}")).collect();
+    let write = |name: &str, value: serde_json::Value| {
+        fs::write(folder.path().join(name), value.to_string()).unwrap();
+    };
+    let each =
+        |value: serde_json::Value| ids.iter().map(|id| (id.clone(), value.clone())).collect();
+    write("id2len.json", serde_json::Value::Object(each(5.into())));
+    write("txt2img.json", serde_json::Value::Object(each("a.npz".into())));
+    write("img2txts.json", serde_json::json!({ "a.npz": ids }));
+    TextDatabase::open(folder.path()).unwrap();
+    write("img2txts.json", serde_json::json!({ "a.npz": ids[1..] }));
+    let line = TextDatabase::open(folder.path()).unwrap_err().to_string();
+    assert!(line.contains("expected sentence `sentence 0` under image `a.npz`"), "{line}");
+}
+
 // Trap 24
 #[test]
 fn golden_sentences_have_the_order_of_the_file() {

@@ -1,6 +1,6 @@
 //! Sentences as word pieces.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -178,12 +178,17 @@ impl TextDatabase {
 
     fn check(&self) -> Result<()> {
         let place = |file: &str| self.folder.join(file).display().to_string();
+        let listed: HashSet<[&String; 2]> = self
+            .texts
+            .iter()
+            .flat_map(|(image, ids)| ids.iter().map(move |id| [image, id]))
+            .collect();
         for id in self.lengths.keys() {
             let Some(image) = self.images.get(id) else {
                 let expected = format!("the image of sentence `{id}`");
                 return Err(Error::invalid(place("txt2img.json"), expected, "none"));
             };
-            if !self.texts.get(image).is_some_and(|texts| texts.contains(id)) {
+            if !listed.contains(&[image, id]) {
                 let expected = format!("sentence `{id}` under image `{image}`, as in txt2img.json");
                 return Err(Error::invalid(place("img2txts.json"), expected, "none"));
             }
