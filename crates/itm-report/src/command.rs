@@ -1,6 +1,7 @@
-//! How a command ends: nothing, or one line on standard error, and an exit code; and the memory that it took.
+//! How a command ends: nothing, or one line on standard error, and an exit code; how it is repeated; and the memory that it took.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 use std::{fs, io};
@@ -26,6 +27,22 @@ pub fn end(done: Result<(), impl Error>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => refuse(&format!("error: {error}")),
+    }
+}
+
+/// An argument as a shell takes it.
+///
+/// ```
+/// use itm_report::command::quoted;
+///
+/// assert_eq!(["a.npy", "two words", "it's"].map(quoted), ["a.npy", "'two words'", r"'it'\''s'"]);
+/// ```
+pub fn quoted(argument: impl Display) -> String {
+    let argument = argument.to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+    match !argument.is_empty() && argument.chars().all(plain) {
+        true => argument,
+        false => format!("'{}'", argument.replace('\'', r"'\''")),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use itm_kernels::Precision;
+use itm_report::command::quoted;
 
 /// Image-text matching: train, evaluate and explain cross-modal retrieval.
 #[derive(Debug, Parser)]
@@ -142,7 +143,7 @@ pub(crate) fn repeated(target: &str, what: &What, how: &How, seeds: u64) -> Stri
     let options = [
         ("table", what.table.clone()),
         ("figure", what.figure.map(|n| n.to_string())),
-        ("rows", what.rows.as_ref().map(|rows| quoted(rows))),
+        ("rows", what.rows.as_ref().map(quoted)),
         ("rescore", what.rescore.as_ref().map(|methods| methods.join(","))),
         ("data", how.data.as_ref().map(|_| "DIR".into())), // the reader has another folder
         ("precision", how.precision.map(|p| if p.is_f32() { "f32" } else { "bf16" }.into())),
@@ -152,11 +153,6 @@ pub(crate) fn repeated(target: &str, what: &What, how: &How, seeds: u64) -> Stri
     let option = |(name, value): (&str, Option<String>)| Some(format!(" --{name} {}", value?));
     let options: String = options.into_iter().chain(set).filter_map(option).collect();
     format!("cargo xtask reproduce {target} --seeds {seeds}{options}")
-}
-
-/// One argument of a shell's command line.
-fn quoted(argument: &str) -> String {
-    format!("'{}'", argument.replace('\'', r"'\''"))
 }
 
 /// A precision by its name.
@@ -450,7 +446,7 @@ mod tests {
         };
         assert_eq!(
             repeated(&target, &what, &how, 3),
-            r#"cargo xtask reproduce t --seeds 3 --rows 'A,w/ paper'\''s filter' --data DIR --set 'target.embeddings=["a"]' --set 'train.epochs=1'"#
+            r#"cargo xtask reproduce t --seeds 3 --rows 'A,w/ paper'\''s filter' --data DIR --set 'target.embeddings=["a"]' --set train.epochs=1"#
         );
     }
 }

@@ -14,6 +14,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use itm_core::output::{Existing, NewFolder, write_bytes};
 use itm_core::{Error, Result};
+use itm_report::command::quoted;
 use itm_report::terminal::{self, Palette};
 use serde::Serialize;
 
@@ -216,11 +217,6 @@ fn file_of(kind: Kind) -> &'static str {
         Kind::Order => "order.json",
         Kind::Refill => "refill.json",
     }
-}
-
-/// One argument of a shell's command line.
-fn quoted(argument: impl ToString) -> String {
-    format!("'{}'", argument.to_string().replace('\'', r"'\''"))
 }
 
 fn new_folder(folder: &Path) -> Result<NewFolder> {

@@ -1,6 +1,5 @@
 //! `hubness report`: reads the files, runs the study, shows the report.
 
-use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
@@ -8,7 +7,7 @@ use std::time::Instant;
 use itm_core::files::{read_json, sha256_of};
 use itm_core::output;
 use itm_core::{Error, Pairs, Relevance, Result};
-use itm_report::command::bytes_of;
+use itm_report::command::{bytes_of, quoted};
 use itm_report::terminal::Palette;
 
 use super::option;
@@ -99,17 +98,8 @@ fn said(report: &mut Report, loaded: &InputData, validation: Option<&InputData>)
         data.files.extend(messages.files.iter().cloned());
     }
     data.notes.extend(of_study);
-    report.settings.command = Some(std::env::args_os().map(quoted).collect::<Vec<_>>().join(" "));
-}
-
-/// An argument as a shell takes it.
-fn quoted(argument: OsString) -> String {
-    let argument = argument.to_string_lossy().into_owned();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
-    match !argument.is_empty() && argument.chars().all(plain) {
-        true => argument,
-        false => format!("'{}'", argument.replace('\'', r"'\''")),
-    }
+    let line: Vec<_> = std::env::args_os().map(|word| quoted(word.to_string_lossy())).collect();
+    report.settings.command = Some(line.join(" "));
 }
 
 /// Reads which texts are true of each image, by number.

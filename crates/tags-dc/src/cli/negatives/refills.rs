@@ -8,11 +8,12 @@ use clap::Args;
 use itm_core::learn::Items;
 use itm_core::text::Word;
 use itm_core::{Error, Result};
+use itm_report::command::quoted;
 use scenes::Sizes;
 use serde::Serialize;
 
 use super::captions::{CaptionSet, SCENES};
-use super::{Maker, Negatives, new_folder, quoted};
+use super::{Maker, Negatives, new_folder};
 use crate::aligned::Aligned;
 use crate::config::TagsDcConfig;
 use crate::edits::Counts;
