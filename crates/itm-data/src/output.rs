@@ -99,8 +99,7 @@ fn filled<T>(
 pub struct Lock(File);
 
 impl Lock {
-    /// Makes a file, if it is missing, and locks it. `expected` says what `place` must be: the error of another process that has locked
-    /// the file.
+    /// Makes a file, if it is missing, and locks it. `place` and `expected` are the words of the error if another process has locked it.
     ///
     /// # Errors
     /// If another process has locked the file, the file cannot be made, or its name is a link.

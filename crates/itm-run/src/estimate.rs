@@ -10,7 +10,7 @@ use crate::system;
 
 /// Says once, soon after the start, how long the row and all rows will take.
 pub(crate) struct Estimate {
-    /// Steps that were made, and when the clock started. It stops when the line was said.
+    /// Steps so far, and the start of the clock. The clock stops after the line.
     clock: Mutex<(usize, Option<Instant>)>,
     steps: usize,
     jobs: usize,

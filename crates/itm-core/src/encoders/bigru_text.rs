@@ -28,8 +28,8 @@ pub struct BiGruText {
 }
 
 impl BiGruText {
-    /// Draws word vectors uniformly from ±0.1 and the units as [`BiGru::seeded`]. The seed decides all values. The sizes are V,
-    /// which counts the words for padding and unknown words too, e and d.
+    /// Draws word vectors uniformly from ±0.1 and the units as [`BiGru::seeded`]. The seed decides all values. The sizes are
+    /// `[V, e, d]`. V includes the words for padding and unknown words.
     ///
     /// # Panics
     /// If a width is 0, or memory cannot hold the weights.

@@ -200,7 +200,7 @@ fn shared(report: &mut CheckReport, found: &mut LayoutReport, parts: [SplitData;
     found.notes.extend(report.ok(leakage(&data, &found.place)).into_iter().flatten());
 }
 
-/// Checks `precomp/`, or the folder that holds the features instead; whether there is one.
+/// Checks `precomp/`, or the folder that holds the features instead. Returns whether there is one.
 fn precomp(report: &mut CheckReport) -> bool {
     let Ok(folder) = precomp_folder(&report.dir) else { return false };
     let (before, rule) = (report.problems.len(), CaptionRule::All);

@@ -105,7 +105,7 @@ pub(super) fn check_sides(place: &str, width: u32, height: u32) -> Result<()> {
 /// Width, height and EXIF data; the data are empty if there are none.
 type Structure<'a> = (u32, u32, &'a [u8]);
 
-/// If all segments up to the end marker exist.
+/// What a JPEG says of itself, if all segments up to the end marker exist.
 fn jpeg(bytes: &[u8]) -> Option<Structure<'_>> {
     let (mut at, mut size, mut exif) = (2, None, None);
     loop {
@@ -152,7 +152,7 @@ fn orientation(exif: &[u8]) -> Option<u8> {
     u8::try_from(value).ok().filter(|orientation| (1..=8).contains(orientation))
 }
 
-/// If the file is as long as its head says.
+/// What a WebP says of itself, if the file is as long as its head says.
 fn webp(bytes: &[u8]) -> Option<Structure<'_>> {
     let le = |at: usize, count: usize| number(bytes, at, count, false);
     bytes.get(..(le(4, 4)? as usize).checked_add(8)?)?;
@@ -188,7 +188,7 @@ fn end_of_scan(bytes: &[u8], from: usize) -> Option<usize> {
     pairs.enumerate().find(|(_, w)| end(w)).map(|(i, _)| from + i)
 }
 
-/// If all chunks up to `IEND` exist.
+/// What a PNG says of itself, if all chunks up to `IEND` exist.
 fn png(bytes: &[u8]) -> Option<Structure<'_>> {
     let (mut at, mut size, mut exif) = (8, None, None);
     let be32 = |at: usize| number(bytes, at, 4, true);

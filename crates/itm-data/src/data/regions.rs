@@ -33,7 +33,7 @@ pub struct Regions {
 #[derive(Debug, Clone, Copy)]
 struct RegionPlace {
     source: usize,
-    /// The row of a file; of values in memory the image's first row.
+    /// The image's row in a file, or its first row in memory.
     row: usize,
     first_box: usize,
 }

@@ -7,8 +7,8 @@ use burn::tensor::{Device, DeviceType, Tensor};
 use itm_core::files::panic_text;
 use itm_core::{Error, Result};
 
-/// The device of a backend whose devices may be missing, after a test sum on it: `preferred` without a number. `needs` says what a machine without
-/// such a device needs.
+/// The device of a backend whose devices may be missing, after a test sum on it. Without a number it is `preferred`. `needs` says what
+/// a machine without such a device needs.
 ///
 /// # Errors
 /// If there is no device, no device with that index, or the sum fails.
