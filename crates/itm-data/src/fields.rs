@@ -90,9 +90,9 @@ impl Fields {
         Ok(part)
     }
 
-    /// A number above 0.
+    /// A number that is above 0 as `f32`, too.
     pub fn real(&self, name: &str, default: f64) -> Result<f64> {
-        self.number(name, default, "a number above 0", |x| x > 0.0 && (x as f32).is_finite())
+        self.number(name, default, "a number above 0", |x| x as f32 > 0.0 && (x as f32).is_finite())
     }
 
     /// A share from 0 to below 1.
@@ -206,6 +206,19 @@ mod tests {
                 line.contains("expected one whole number or two, from 1 to 16777216"),
                 "{line}"
             );
+        }
+    }
+
+    #[test]
+    fn a_real_number_is_no_zero_and_not_infinite_in_f32() {
+        let real = |value: f64| {
+            let values = [("eps".to_owned(), value.into())].into_iter().collect();
+            Fields { place: "config.json".into(), values }.real("eps", 1.0)
+        };
+        assert_eq!(real(1e-12).unwrap(), 1e-12);
+        for bad in [0.0, -1.0, 1e-60, 1e60] {
+            let line = real(bad).unwrap_err().to_string();
+            assert!(line.contains("eps: expected a number above 0"), "{line}");
         }
     }
 }

@@ -73,13 +73,13 @@ fn child() {
     let life = Life::new(std::env::var(POINT).ok(), folder.with_extension("saved"));
     let [method, last] = [METHOD, ROW].map(|name| std::env::var(name).unwrap());
     let target = format!("{method}-scenes");
-    let phases = phases(&tests::small_target(&target, changes(&method)).0, &last);
+    let mut run = tests::small_run_with(&target, changes(&method));
     let mut from: Option<PathBuf> = None;
-    for (number, row) in phases.iter().enumerate() {
+    for (number, row) in phases(&run.config, &last).iter().enumerate() {
         let folder = phase(&folder, number);
         fs::create_dir_all(&folder).unwrap();
         life.begin(number);
-        let run = tests::small_run_in(&target, changes(&method), &folder);
+        run = tests::in_folder(run, &folder);
         let mut model = run.model(row, 0).unwrap();
         let mut method = MortalMethod::new(model.method, life.clone());
         let disk = MortalDisk::new(life.clone());

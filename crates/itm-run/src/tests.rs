@@ -83,12 +83,13 @@ pub(crate) fn small_run(target: &str) -> Run {
     small_run_with(target, &[])
 }
 
-fn small_run_with(target: &str, changes: &[(&str, &str)]) -> Run {
+/// The same with some text of the file replaced.
+pub(crate) fn small_run_with(target: &str, changes: &[(&str, &str)]) -> Run {
     let (config, source) = small_target(target, changes);
     Run::new(config, source, vec![Device::flex()]).unwrap()
 }
 
-/// The same with a new folder, or with the folder of a process that was killed, and with some text of the file replaced.
+/// The same with a new folder, or with the folder of a process that was killed.
 pub(crate) fn small_run_in(target: &str, changes: &[(&str, &str)], folder: &Path) -> Run {
     in_folder(small_run_with(target, changes), folder)
 }

@@ -11,6 +11,8 @@ mod ops;
 mod training;
 mod values;
 
+use std::sync::LazyLock;
+
 use burn::tensor::Device;
 use itm_core::learn::precision_of;
 use itm_kernels::Precision;
@@ -20,7 +22,7 @@ use values::Values;
 /// All backends of the build and their devices. `cpu` is one of them: it is compared with itself, bit by bit.
 ///
 /// CUDA may be built without a device; then a message says so. Every other built backend must be present.
-fn backends() -> Vec<(&'static str, Device)> {
+static BACKENDS: LazyLock<Vec<(&str, Device)>> = LazyLock::new(|| {
     let found = BUILT.iter().filter_map(|&name| match device(name) {
         Ok(device) => Some((name, device)),
         Err(error) if name.ends_with("cuda") => {
@@ -30,7 +32,7 @@ fn backends() -> Vec<(&'static str, Device)> {
         Err(error) => panic!("{error}"),
     });
     found.collect()
-}
+});
 
 /// Asserts that values on the backend `name` are those on `cpu`; `bound` limits [`values::deviation`].
 fn agree(name: &str, what: &str, got: &Values, want: &Values, bound: f64) {
@@ -45,8 +47,8 @@ fn every_operation_and_its_gradients() {
     for case in ops::CASES {
         let run = |device: &Device| (case.run)(&device.clone().autodiff());
         let want = run(&device("cpu").unwrap());
-        for (name, device) in backends() {
-            agree(name, case.name, &run(&device), &want, case.bound);
+        for &(name, ref device) in &*BACKENDS {
+            agree(name, case.name, &run(device), &want, case.bound);
         }
     }
 }
@@ -54,8 +56,8 @@ fn every_operation_and_its_gradients() {
 /// Only `cpu` multiplies bf16 numbers with f32 sums. The other backends refuse in one line, before anything runs.
 #[test]
 fn only_cpu_takes_bf16() {
-    for (name, device) in backends() {
-        let outcome = precision_of("train.precision", Precision::Bf16, &device);
+    for &(name, ref device) in &*BACKENDS {
+        let outcome = precision_of("train.precision", Precision::Bf16, device);
         let line = outcome.map_err(|error| error.to_string());
         eprintln!("{name:9} {line:?}");
         let refusal = "train.precision: expected f32: only the backend cpu multiplies bf16 numbers with f32 sums, got bf16";
@@ -69,8 +71,8 @@ fn one_training_step() {
         for epoch in [0, 1] {
             let what = format!("{}, epoch {epoch}", row.name);
             let want = training::step(&row, epoch, &device("cpu").unwrap());
-            for (name, device) in backends() {
-                agree_in_step(name, &what, &training::step(&row, epoch, &device), &want);
+            for &(name, ref device) in &*BACKENDS {
+                agree_in_step(name, &what, &training::step(&row, epoch, device), &want);
             }
         }
     }
@@ -91,10 +93,10 @@ fn parts_of_a_step_on_several_devices() {
     assert!(!in_parts.is_empty());
     let cpu = device("cpu").unwrap();
     for mut row in in_parts {
-        for (name, device) in backends() {
+        for &(name, ref device) in &*BACKENDS {
             let mut step = |replicas: &[Device]| {
                 row.replicas = replicas.to_vec();
-                training::step(&row, 1, &device)
+                training::step(&row, 1, device)
             };
             let want = step(&[]);
             assert_eq!(step(&[device.clone(), device.clone()]), want, "{}, {name}", row.name);
@@ -119,8 +121,8 @@ fn one_evaluation() {
             recalls[..4].iter().any(|&r| r > 0.0 && r < 100.0),
             "{recalls:?} tells nothing apart"
         );
-        for (name, device) in backends() {
-            let got = training::evaluate(&row, saved.path(), &device);
+        for &(name, ref device) in &*BACKENDS {
+            let got = training::evaluate(&row, saved.path(), device);
             agree(name, &format!("scores of {}", row.name), &got.0, &scores, 1e-5);
             assert_eq!(got.1, recalls, "{}: recalls on {name}", row.name);
         }
