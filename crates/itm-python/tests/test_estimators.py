@@ -67,6 +67,15 @@ def test_what_auto_cannot_choose_on_is_one_line():
         Auto().fit(bank, items, validation=(bank, items, [0] * 20), bank_items=items)
 
 
+def test_a_fit_that_is_refused_changes_nothing():
+    bank, items = unit_rows(20, 8, 0), unit_rows(9, 8, 1)
+    auto = Auto().fit(bank, items, validation=(bank, items, [0] * 20))
+    before = dict(vars(auto))
+    with pytest.raises(ValueError, match="items: expected the width of bank_queries, 8, got 3"):
+        auto.fit(bank, items[:, :3], validation=(bank, items, [1] * 20))
+    assert vars(auto) == before
+
+
 def matched(scores, k, capacity):
     """Best pairs first while both have room, ties by query, then item; then each query's items by score."""
     n, m = scores.shape
