@@ -90,7 +90,7 @@ impl Fields {
         Ok(part)
     }
 
-    /// A number that is above 0 as `f32`, too.
+    /// A number that is above 0 and finite as `f32`.
     pub fn real(&self, name: &str, default: f64) -> Result<f64> {
         self.number(name, default, "a number above 0", |x| x as f32 > 0.0 && (x as f32).is_finite())
     }

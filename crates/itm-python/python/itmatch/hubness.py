@@ -280,7 +280,7 @@ class Auto(_Correction):
             right = [[item in true for item in best] for best, true in zip(hits.tolist(), truth)]
             found[candidate] = sum(100.0 * float(np.mean([any(row[:k]) for row in right])) for k in (1, 5, 10))
         best = max(found, key=found.__getitem__)  # the first of equal ones
-        self.best_estimator_ = best.fit(bank, items, transductive=transductive)  # before all else: it may refuse the items
+        self.best_estimator_ = best.fit(bank, items, transductive=transductive)  # first, because it may refuse the items
         self.scores_ = {_name(candidate): score for candidate, score in found.items()}
         self.chosen_ = _name(best)
         self._fitted = best._fitted
