@@ -37,7 +37,7 @@ use clap::Parser;
 
 /// Build `itm` for a backend and run it; check this repository.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = OTHERS)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = OTHERS, disable_help_subcommand = true)]
 enum Task {
     /// Backend `tch` with the libtorch of a Python's torch 2.9.0: `tch [--python P] -- test`, `-- run <target> …`.
     Tch {
