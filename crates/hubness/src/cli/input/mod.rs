@@ -23,8 +23,6 @@ mod names;
 #[cfg(not(feature = "parquet"))]
 mod no_table;
 mod npz;
-#[cfg(feature = "parquet")]
-mod pages;
 mod pairs;
 mod qrels;
 mod rows;

@@ -9,7 +9,8 @@ use itm_core::data::contents;
 use itm_core::files::{caught, open};
 use itm_core::{Error, Result};
 use parquet::basic::{LogicalType, Type as Physical};
-use parquet::errors::Result as ParquetResult;
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{
     ChunkReader, FileReader, Length, RowGroupReader, SerializedFileReader,
 };
@@ -18,7 +19,6 @@ use parquet::schema::types::Type;
 
 use super::array::{Array, ArrayFile};
 use super::element::Element;
-use super::pages::{Budget, RowGroup};
 use super::text::chosen;
 
 /// A column of lists as a matrix: the named one, or the only one.
@@ -101,7 +101,7 @@ fn each(
     let whole = head.starts_with(b"PAR1");
     Error::unless(whole, place, "a whole Parquet table", contents(&head))?;
     let read = || {
-        let budget = Budget::of_file(file.len());
+        let mut left = file.len().saturating_mul(MOST_VALUES);
         let reader = SerializedFileReader::new(Table(file)).map_err(|e| damaged(&e))?;
         let schema = reader.metadata().file_metadata().schema();
         let columns = schema.get_fields();
@@ -117,8 +117,8 @@ fn each(
         let only = only.map_err(|e| damaged(&e))?;
         let mut number = 0;
         for at in 0..reader.num_row_groups() {
-            let inner = reader.get_row_group(at).map_err(|e| damaged(&e))?;
-            let group = RowGroup { inner, budget: budget.clone() };
+            let group = reader.get_row_group(at).map_err(|e| damaged(&e))?;
+            check_pages(&*group, name, &mut left).map_err(|e| damaged(&e))?;
             for row in group.get_row_iter(Some(only.clone())).map_err(|e| damaged(&e))? {
                 let row = row.map_err(|e| damaged(&e))?;
                 let Some((_, field)) = row.get_column_iter().next() else {
@@ -131,6 +131,38 @@ fn each(
         Ok(name.to_owned())
     };
     caught(read).map_err(|panic| damaged(&panic))?
+}
+
+/// The most values in all pages of a column, for each byte of the file. A table of one repeated row has up to 700.
+const MOST_VALUES: u64 = 4096;
+
+/// Refuses pages of a column that hold more values than the file can mean; `left` is what the pages of the file may still hold.
+///
+/// The library makes room for as many values as the head of a page names, and repetitions take nearly no space: a damaged file of a
+/// kilobyte may name billions of values.
+fn check_pages(group: &dyn RowGroupReader, column: &str, left: &mut u64) -> ParquetResult<()> {
+    let chunks = group.metadata().columns().iter();
+    let is_own = |chunk: &ColumnChunkMetaData| {
+        chunk.column_path().parts().first().is_some_and(|root| root == column)
+    };
+    for (at, _) in chunks.enumerate().filter(|(_, chunk)| is_own(chunk)) {
+        for page in group.get_column_page_reader(at)? {
+            let page = page?;
+            let values = u64::from(page.num_values());
+            let fits = if page.is_dictionary_page() {
+                values <= page.buffer().len() as u64 // each value takes a byte or more
+            } else {
+                let rest = left.checked_sub(values);
+                *left = rest.unwrap_or(0);
+                rest.is_some()
+            };
+            if !fits {
+                let refusal = format!("a page of {values} values, more than the file can hold");
+                return Err(ParquetError::General(refusal));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A file whose end is an error. The library skips fields behind the end of a file without an error, as many as a damaged header names.
