@@ -96,12 +96,8 @@ fn options() -> StartOptions {
     StartOptions { ridge_image: 0.1, ridge_text: 0.1, power: 1.0, dims: 2, fill: 0.1 }
 }
 
-fn table(queries: &[u16]) -> HitTable {
-    HitTable::new(Direction::T2i, queries.to_vec()).unwrap()
-}
-
 fn filled() -> HitTable {
-    let mut table = table(&[1, 1]);
+    let mut table = HitTable::default();
     table.push("a", 0.0, vec![[1; 3]; 2]).unwrap();
     table
 }
@@ -396,12 +392,9 @@ fn corrections() {
         "cross-fitting: expected 2 to 65536 folds, got 18446": FoldSplit::hashed(&["a", "b"], usize::MAX, 0),
         "cross-fitting: expected 2 to 65536 folds, got 0": FoldSplit::hashed(&["a", "b"], 0, 0),
         "cross-fitting: expected at least 2 different image": FoldSplit::hashed(&["a", "a"], 2, 0),
-        "hit table: expected at least 1 image, got 0": HitTable::new(Direction::I2t, vec![]),
-        "image 0: expected 1 query (itself), got 2": HitTable::new(Direction::I2t, vec![2]),
-        "hits of a: expected a size of the correction of 0 or": table(&[1]).push("a", f64::NAN, vec![[0; 3]]),
-        "hits of a: expected 1 images, got 0": table(&[1]).push("a", 0.0, vec![]),
-        "hits of a, image 0: expected at most 1 hits, got [2, 2,": table(&[1]).push("a", 0.0, vec![[2; 3]]),
-        "hit table: expected at least 1 setting, got 0": cross_fit(&table(&[1, 1]), &FoldSplit::new(2, vec![0, 1]).unwrap(), Goal::Sum),
+        "hits of a: expected a size of the correction of 0 or": filled().push("a", f64::NAN, vec![[0; 3]; 2]),
+        "hits of a: expected 2 images, got 0": filled().push("a", 0.0, vec![]),
+        "hit table: expected at least 1 setting, got 0": cross_fit(&HitTable::default(), &FoldSplit::new(2, vec![0, 1]).unwrap(), Goal::Sum),
         "cross-fitting: expected a split of 2 images, got 3": cross_fit(&filled(), &FoldSplit::new(2, vec![0, 1, 1]).unwrap(), Goal::Sum),
         "hits of t2i: expected 1 images, got 0": joined_hits(&[[0; 3]], &[], &[1]),
         "folds: expected at least 1 fold, got 0": Nearest::new(&scores(), &[]),

@@ -9,30 +9,30 @@ use super::{Candidate, FoldSplit, Goal, HitTable};
 pub struct CrossFit {
     /// The setting for the images of each fold, chosen on the images of the other folds; `None` for a fold without images.
     pub chosen: Vec<Option<usize>>,
-    /// Hits of every image under the setting of its fold, at 1, 5, 10: for [`joined_hits`](super::joined_hits).
+    /// Hits of every image under the setting of its fold, at 1, 5, 10: for [`joined_hits`](super::joined_hits). Under a goal of one K, only
+    /// the hits at this K have a meaning.
     pub hits: Vec<[u16; 3]>,
-    /// R@1, R@5, R@10 of the pooled hits, in percent. Under a goal of one K, only that recall has a meaning.
-    pub recalls: [f64; 3],
 }
 
 /// Cross-fitting over images in two or more folds: the images of each fold get the setting that is best on all other images.
 ///
 /// ```text
-/// p(f) = argmax_p  Σ_{i ∉ f} h_i(p) / Σ_{i ∉ f} c_i        R = 100 Σ_f Σ_{i ∈ f} h_i(p(f)) / Σ_i c_i
+/// p(f) = argmax_p  Σ_{i ∉ f} h_i(p)        H = Σ_f Σ_{i ∈ f} h_i(p(f))
 /// ```
 ///
 /// | symbol | here             |
 /// |--------|------------------|
 /// | h_i(p) | hits of image i under setting p, as the goal counts them |
-/// | c_i    | queries of image i |
+/// | H      | all of `hits` |
 ///
-/// Among equal recalls, the smallest correction wins, then the setting listed first. Hits are compared as whole numbers.
+/// All settings have the same queries, so sums of hits compare like recalls, as whole numbers. Among equal sums, the smallest correction
+/// wins, then the setting listed first.
 ///
 /// # Errors
 /// If there is no setting, or the split has another number of images.
 pub fn cross_fit(table: &HitTable, split: &FoldSplit, goal: Goal) -> Result<CrossFit> {
     table.not_empty()?;
-    let (images, got) = (table.queries.len(), split.of_image().len());
+    let (images, got) = (table.candidates[0].hits.len(), split.of_image().len());
     let expected = format_args!("a split of {images} images");
     Error::unless(images == got, "cross-fitting", expected, got)?;
     let sums = fold_sums(table, split, goal);
@@ -42,10 +42,9 @@ pub fn cross_fit(table: &HitTable, split: &FoldSplit, goal: Goal) -> Result<Cros
         chosen[fold].get_or_insert_with(|| best_beside(table, (&totals, &sums), fold));
     }
     let setting_of = |image: usize| chosen[split.of_image()[image]].unwrap_or_default();
-    let hits: Vec<[u16; 3]> =
-        (0..images).map(|image| table.candidates[setting_of(image)].hits[image]).collect();
-    let recalls = table.percent(&hits);
-    Ok(CrossFit { chosen, hits, recalls })
+    let hits = |image: usize| table.candidates[setting_of(image)].hits[image];
+    let hits = (0..images).map(hits).collect();
+    Ok(CrossFit { chosen, hits })
 }
 
 /// The setting that is best on all images of a validation table; among equal settings, the one listed first.
@@ -75,7 +74,7 @@ fn fold_sums(table: &HitTable, split: &FoldSplit, goal: Goal) -> Vec<Vec<u64>> {
     table.candidates.iter().map(of_setting).collect()
 }
 
-/// The best setting on all folds except `fold`. All settings have the same queries, so sums of hits compare like recalls.
+/// The best setting on all folds except `fold`.
 fn best_beside(table: &HitTable, (totals, sums): (&[u64], &[Vec<u64>]), fold: usize) -> usize {
     let beside = |setting: usize| totals[setting] - sums[setting][fold];
     let correction = |setting: usize| table.candidates[setting].correction;

@@ -1,9 +1,9 @@
 //! Hits of every setting and image.
 
+use std::fmt::Display;
+
 use itm_core::significance::{Hits, ImageHits};
 use itm_core::{Error, Result};
-
-use crate::Direction;
 
 /// The quantity to maximise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +37,6 @@ impl Goal {
 /// One setting of one method, and its hits.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Candidate {
-    /// Its name in reports.
-    pub label: String,
     /// How much it corrects; 0 is off. In cross-fitting, the smallest correction wins among equal recalls.
     pub correction: f64,
     /// The hits of each image's queries at 1, 5, 10.
@@ -48,60 +46,30 @@ pub(crate) struct Candidate {
 /// Hits of all candidates of a choice, in a fixed order, for one direction.
 ///
 /// An image brings its queries: itself for i2t, its texts for t2i. The candidates may come from several methods.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct HitTable {
-    pub(super) queries: Vec<u16>,
     pub(crate) candidates: Vec<Candidate>,
 }
 
 impl HitTable {
-    /// A table without settings; `queries` says how many queries each image brings.
+    /// Adds a setting after the others; `label` names it in an error. Fewer hits at a larger K are allowed, because matchings run
+    /// separately for each K.
     ///
     /// # Errors
-    /// If there is no image, or an image brings no query, or more than itself for i2t.
-    pub fn new(direction: Direction, queries: Vec<u16>) -> Result<Self> {
-        Error::unless(!queries.is_empty(), "hit table", "at least 1 image", 0)?;
-        let most = direction.queries(1, u16::MAX);
-        if let Some(image) = queries.iter().position(|count| !(1..=most).contains(count)) {
-            let expected = direction.queries("1 query (itself)", "at least 1 query (its texts)");
-            return Err(Error::invalid(format!("image {image}"), expected, queries[image]));
-        }
-        Ok(Self { queries, candidates: Vec::new() })
-    }
-
-    /// Adds a setting after the others.
-    ///
-    /// # Errors
-    /// If there is not one entry per image, an image has more hits than queries, or the correction is negative or not
-    /// finite. Fewer hits at a larger K are allowed, because matchings run separately for each K.
+    /// If the settings before have another number of images, or the correction is negative or not finite.
     pub fn push(
         &mut self,
-        label: impl Into<String>,
+        label: impl Display,
         correction: f64,
         hits: Vec<[u16; 3]>,
     ) -> Result<()> {
-        let label = label.into();
-        let (place, images) = (format_args!("hits of {label}"), self.queries.len());
+        let images = self.candidates.first().map_or(hits.len(), |first| first.hits.len());
+        let place = format_args!("hits of {label}");
         let fits = correction >= 0.0 && correction.is_finite();
         Error::unless(fits, place, "a size of the correction of 0 or more", correction)?;
         Error::unless(hits.len() == images, place, format_args!("{images} images"), hits.len())?;
-        let wrong = |(&at, &queries): (&[u16; 3], &u16)| at.iter().any(|&hit| hit > queries);
-        if let Some(image) = hits.iter().zip(&self.queries).position(wrong) {
-            let expected = format!("at most {} hits", self.queries[image]);
-            let place = format!("hits of {label}, image {image}");
-            return Err(Error::invalid(place, expected, format!("{:?}", hits[image])));
-        }
-        self.candidates.push(Candidate { label, correction, hits });
+        self.candidates.push(Candidate { correction, hits });
         Ok(())
-    }
-
-    /// Recalls of hits of the images, in percent.
-    pub(super) fn percent(&self, hits: &[[u16; 3]]) -> [f64; 3] {
-        let queries: u64 = self.queries.iter().map(|&q| u64::from(q)).sum();
-        [0, 1, 2].map(|k| {
-            let sum: u64 = hits.iter().map(|at| u64::from(at[k])).sum();
-            100.0 * sum as f64 / queries as f64
-        })
     }
 
     /// An error if there is nothing to choose from.

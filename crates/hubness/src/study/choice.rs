@@ -60,19 +60,13 @@ pub(crate) fn choose_by_folds(
 
 /// The hits of prepared corrections.
 fn table_of(data: &StudyData<'_>, direction: Direction, fits: &[Fit]) -> Result<HitTable> {
-    let mut table = empty_table(data.pairs, direction)?;
+    let mut table = HitTable::default();
     for &fit in fits {
         let result = data.get(direction, fit);
         let hits = hits_of_table(&result.answer.hits, data.pairs, direction);
         table.push(fit.label(), result.strength, hits)?;
     }
     Ok(table)
-}
-
-/// A table over the images that have queries.
-pub(crate) fn empty_table(pairs: &Pairs, direction: Direction) -> Result<HitTable> {
-    let queries = |image: usize| direction.queries(1, pairs.unit(image).count() as u16);
-    HitTable::new(direction, with_queries(pairs, direction).map(queries).collect())
 }
 
 /// Hits of the images that have queries.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use itm_core::Result;
 use itm_core::eval::CUTS;
 
-use super::choice::{choose_by_folds, empty_table, hits_of_table};
+use super::choice::{choose_by_folds, hits_of_table};
 use super::data::StudyData;
 use super::fit::Fit;
 use super::settings::{Runs, Settings};
@@ -65,7 +65,7 @@ fn lambda_table(
     let share = fair_share(candidates, k, scale);
     let unit = candidates.capacity(1.0, k, scale)?;
     let mut sweep = GreedySweep::new(candidates, k)?;
-    let mut all = empty_table(data.pairs, direction)?;
+    let mut all = HitTable::default();
     let hits = |sweep: &GreedySweep<'_>| {
         let places = sweep.places(stop, data.pairs);
         let hit = |place: &Option<usize>| {
@@ -90,7 +90,7 @@ fn lambda_table(
     for capacity in (unit..end).step_by(step).rev() {
         sweep.lower(capacity)?;
         let lambda = lambda_of(capacity);
-        all.push(format!("lambda={lambda}"), 1.0 / capacity as f64, hits(&sweep))?;
+        all.push(format_args!("lambda={lambda}"), 1.0 / capacity as f64, hits(&sweep))?;
         lambdas.push(lambda);
     }
     Ok(LambdaTable { table: all, lambdas, idle })

@@ -6,7 +6,7 @@ use itm_core::scored::{EmbeddingRows, Similarity};
 use itm_core::significance::{Hits, bootstrap, bootstrap_difference, holm, paired_randomisation};
 
 use super::*;
-use crate::choose::{FoldSplit, Goal, HitTable, cross_fit};
+use crate::choose::{FoldSplit, Goal, HitTable, cross_fit, joined_hits};
 use crate::hubs::{Counts, HubMeasures};
 use crate::report::{ChoiceOrigin, Param, ReportRow};
 use crate::rows::Length;
@@ -114,10 +114,8 @@ fn without_validation_settings_are_cross_fitted() {
     let betas = [2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0, 100.0, 150.0, 200.0];
     let ids: Vec<_> = (0..IMAGES).map(|image| image.to_string()).collect();
     let split = FoldSplit::hashed(&ids, 2, 3).unwrap();
-    let mut want = [[0.0; 3]; 2];
-    for (side, direction) in Direction::BOTH.into_iter().enumerate() {
-        let queries = vec![direction.queries(1, 3); IMAGES];
-        let mut table = HitTable::new(direction, queries).unwrap();
+    let pooled = Direction::BOTH.map(|direction| {
+        let mut table = HitTable::default();
         for beta in betas {
             let fit = inverted_softmax(&TestQueries(&test), direction, beta).unwrap();
             let items = &fit.map().affine().unwrap().items[0];
@@ -128,14 +126,15 @@ fn without_validation_settings_are_cross_fitted() {
             table.push("", spread.sqrt() / beta, of_images.collect()).unwrap();
         }
         let fit = cross_fit(&table, &split, Goal::Sum).unwrap();
-        want[side] = fit.recalls;
         let chosen: Vec<_> = fit.chosen.iter().map(|&at| Param::from(betas[at.unwrap()])).collect();
         let got = &report.rows[1].params.get(direction).unwrap()["beta"];
         let same = chosen[0] == chosen[1];
         assert_eq!(*got, if same { chosen[0].clone() } else { Param::Each(chosen) });
-    }
+        fit.hits
+    });
     assert_eq!(report.rows[1].chosen, ChoiceOrigin::CrossFitted);
-    close(recalls(&report.rows[1]), want);
+    let want = joined_hits(&pooled[0], &pooled[1], &[3; IMAGES]).unwrap();
+    close(recalls(&report.rows[1]), of_hits(&want));
 }
 
 #[test]
