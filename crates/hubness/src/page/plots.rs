@@ -11,7 +11,7 @@ use itm_report::plot::{Axis, GREY, Ink, Plot, Point, drawable};
 use super::histogram::{Bin, decades};
 use super::methods::title;
 use super::table::name;
-use super::verdict::{self, after, at};
+use super::verdict::{self, at};
 use crate::report::{Curve, Histogram, HubSide, Report, ReportRow};
 use crate::{Direction, Setting};
 
@@ -95,7 +95,7 @@ pub(super) fn counts(report: &Report, side: &HubSide, direction: Direction, k: u
     };
     let skewness = |method: &str| {
         let row = report.rows.iter().find(|r| r.method == method)?;
-        Some(decimals(at(after(report, row, direction), k)?.skewness, 2))
+        Some(decimals(at(row.hubs_after.get(direction), k)?.skewness, 2))
     };
     let detail = |h: &Histogram| {
         let largest = count(h.max());

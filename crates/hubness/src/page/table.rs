@@ -35,8 +35,7 @@ pub(super) fn results(report: &Report) -> Table {
     t.numbers("95 % of it", rows().map(|r| r.difference?.ci95), signed_interval).ranked(4);
     t.numbers("p (Holm)", rows().map(verdict::p), p).ranked(1);
     for (i, d) in report.directions().enumerate() {
-        let skewness =
-            rows().map(|r| Some(verdict::at(verdict::after(report, r, d), 10)?.skewness));
+        let skewness = rows().map(|r| Some(verdict::at(r.hubs_after.get(d), 10)?.skewness));
         let short = if i == 0 { "skewness\n" } else { "" };
         t.numbers(format!("N10 {d}"), skewness, |x| decimals(x, 2))
             .under("skewness", short)
@@ -52,8 +51,8 @@ pub(super) fn results(report: &Report) -> Table {
 pub(super) fn measures(report: &Report, direction: Direction, k: u64) -> Table {
     let mut t = of_rows(report, format!("Hub measures at k = {k}, {}", name(direction)));
     let mut number = |head: &str, text: fn(&HubMeasures) -> String| {
-        let of = |r| verdict::at(verdict::after(report, r, direction), k);
-        t.numbers(head, report.rows.iter().map(of), text);
+        let rows = report.rows.iter();
+        t.numbers(head, rows.map(|r| verdict::at(r.hubs_after.get(direction), k)), text);
     };
     number("skewness", |m| decimals(m.skewness, 2));
     number("Robin Hood", |m| decimals(m.robin_hood, 2));

@@ -95,17 +95,6 @@ pub(super) fn at(measures: Option<&Vec<HubMeasures>>, k: u64) -> Option<&HubMeas
     measures?.iter().find(|m| m.k == k)
 }
 
-/// The hub measures of a row. For the baseline, `report.hubs` may hold them instead.
-pub(super) fn after<'a>(
-    report: &'a Report,
-    row: &'a ReportRow,
-    direction: Direction,
-) -> Option<&'a Vec<HubMeasures>> {
-    let own = row.hubs_after.get(direction);
-    let before = || report.hubs.sides.get(direction).map(|side| &side.measures);
-    own.or_else(|| (row.method == Report::BASELINE).then(before).flatten())
-}
-
 fn gain(row: &ReportRow) -> f64 {
     row.difference.map_or(0.0, |d| d.rsum)
 }

@@ -106,6 +106,9 @@ pub(crate) fn poisoned() -> Report {
             }
         }
     }
+    let measures = |side: &Option<HubSide>| side.as_ref().map(|side| side.measures.clone());
+    let PerDirection { i2t, t2i } = &report.hubs.sides;
+    report.rows[0].hubs_after = PerDirection { i2t: measures(i2t), t2i: measures(t2i) };
     for curve in &mut report.curves {
         curve.unconstrained = Some(nan);
         curve.x[0] = f64::INFINITY;
