@@ -76,7 +76,7 @@ fn golden_counts_and_skewness() {
                 .map(|query| rows.ranking(query).into_iter().map(|item| item as u32).collect())
                 .collect();
             let lists = rankings.iter().map(Vec::as_slice);
-            let counts = Counts::new(want.direction, rows.texts(), want.k, lists);
+            let counts = Counts::new(rows.texts(), want.k, lists);
             assert_eq!(counts.values, want.counts, "{}, {} {}", case.name, want.direction, want.k);
             near(&case.name, counts.skewness(), want.skew);
         }
@@ -90,7 +90,7 @@ fn counts(want: &Measures) -> Counts {
     answers.enumerate().for_each(|(at, item)| lists[at % want.queries].push(item));
     assert!(lists.iter().all(|list| list.len() <= want.k), "{:?}", want.counts);
     let lists = lists.iter().map(Vec::as_slice);
-    Counts::new(Direction::I2t, want.counts.len(), want.k, lists)
+    Counts::new(want.counts.len(), want.k, lists)
 }
 
 #[test]

@@ -408,8 +408,8 @@ fn corrections() {
         "query 2 of 2": lists(1, vec![0, 1]).items(2),
         "query 9223372036854775808 of 1": lists(2, vec![0, 1]).items(HUGE),
         "query 9223372036854775808 of 1": lists(2, vec![0, 1]).scores(HUGE),
-        "list of query 0: item 1 of 1": Counts::new(Direction::I2t, 1, 1, [&[1][..]]),
-        "9223372036854775808 items, not at most 2³²": Counts::new(Direction::I2t, HUGE, 1, [&[1][..]]),
+        "list of query 0: item 1 of 1": Counts::new(1, 1, [&[1][..]]),
+        "9223372036854775808 items, not at most 2³²": Counts::new(HUGE, 1, [&[1][..]]),
         "the first 2 of 2 items, got lists of 1": Counts::top(2, 2, &lists(1, vec![0, 1])),
         "an aversion of 0 or more, got NaN": counts().atkinson(f64::NAN),
         "an aversion of 0 or more, got -1": counts().atkinson(-1.0),
@@ -426,7 +426,7 @@ fn corrections() {
 }
 
 fn counts() -> Counts {
-    Counts::new(Direction::I2t, 2, 1, [&[0][..], &[1]])
+    Counts::new(2, 1, [&[0][..], &[1]])
 }
 
 fn matching(k: usize, lambda: f64) -> hubness::Result<()> {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Direction, TopLists};
+use crate::TopLists;
 
 /// `N_k` of every item: the number of queries that have it among their `k` nearest. Items that no query has count 0.
 ///
@@ -15,8 +15,6 @@ use crate::{Direction, TopLists};
 /// Where lists are shorter than `k`, the sum is smaller than `n · k`. Shares of answers are shares of the sum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// The direction of the queries.
-    pub direction: Direction,
     /// Wanted items per query, before lists were cut to the number of items.
     pub k: usize,
     /// Number of queries `n`.
@@ -30,13 +28,8 @@ impl Counts {
     ///
     /// # Panics
     /// If an item of a list is not below `items`, or there are more than 2³² items.
-    pub fn new<'a>(
-        direction: Direction,
-        items: usize,
-        k: usize,
-        lists: impl IntoIterator<Item = &'a [u32]>,
-    ) -> Self {
-        Self::weighted(direction, items, k, lists, |_| 1)
+    pub fn new<'a>(items: usize, k: usize, lists: impl IntoIterator<Item = &'a [u32]>) -> Self {
+        Self::weighted(items, k, lists, |_| 1)
     }
 
     /// Counts the first `k` of longer lists. Items with −∞, which a run does not hold, are left out.
@@ -47,12 +40,11 @@ impl Counts {
         let enough = lists.queries() == 0 || lists.k() >= k.min(items);
         assert!(enough, "the first {k} of {items} items, got lists of {}", lists.k());
         let all = (0..lists.queries()).map(|query| lists.held(query));
-        Self::new(lists.direction, items, k, all)
+        Self::new(items, k, all)
     }
 
     /// Counts a query as often as it was drawn.
     pub(super) fn weighted<'a>(
-        direction: Direction,
         items: usize,
         k: usize,
         lists: impl IntoIterator<Item = &'a [u32]>,
@@ -71,7 +63,7 @@ impl Counts {
                 *count += times;
             }
         }
-        Self { direction, k, queries, values }
+        Self { k, queries, values }
     }
 
     /// `Σ_j N_k(j)`: the answers that were given.

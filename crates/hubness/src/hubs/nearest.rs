@@ -99,7 +99,7 @@ impl NearestInFold {
         let top = direction.queries(&self.texts, &self.images);
         let queries = 0..direction.queries(images, texts);
         let lists = queries.map(|query| top.items(query));
-        Counts::weighted(direction, direction.items(images, texts), k, lists, times)
+        Counts::weighted(direction.items(images, texts), k, lists, times)
     }
 }
 
@@ -275,7 +275,7 @@ mod tests {
                 let image = |query: usize| direction.queries(query, pairs.image_of_text()[query]);
                 let queries = (0..lists.queries()).map(|query| lists.items(query));
                 let times = |query| times[image(query)];
-                Counts::weighted(direction, direction.items(30, 90), k, queries, times).robin_hood()
+                Counts::weighted(direction.items(30, 90), k, queries, times).robin_hood()
             };
             let own = Interval::percentile((0..200).map(replicate).collect());
             assert!(own.hi > own.lo);

@@ -9,15 +9,11 @@ use crate::{Correction, Direction, TopLists};
 
 /// Counts of `n` queries with these values. The answers are dealt round-robin, so that no query has an item twice.
 fn counts(values: &[u32], k: usize, n: usize) -> Counts {
-    counts_of(Direction::I2t, values, k, n)
-}
-
-fn counts_of(direction: Direction, values: &[u32], k: usize, n: usize) -> Counts {
     let mut lists = vec![Vec::new(); n];
     let answers = (0u32..).zip(values).flat_map(|(item, &count)| vec![item; count as usize]);
     answers.enumerate().for_each(|(at, item)| lists[at % n].push(item));
     let lists = lists.iter().map(Vec::as_slice);
-    let counts = Counts::new(direction, values.len(), k, lists);
+    let counts = Counts::new(values.len(), k, lists);
     assert_eq!((&counts.values[..], counts.queries), (values, n));
     counts
 }
@@ -110,7 +106,7 @@ fn scaling_the_counts_changes_nothing() {
 /// each: two hubs.
 #[test]
 fn the_size_of_a_hub_is_relative_to_the_mean() {
-    let images = counts_of(Direction::T2i, &[5, 5], 1, 10);
+    let images = counts(&[5, 5], 1, 10);
     let captions = counts(&[0, 1, 0, 0, 0, 0, 1, 0, 0, 0], 1, 2);
     assert_eq!((images.hubs(), captions.hubs()), (0, 2));
 }
@@ -141,12 +137,12 @@ proptest! {
 #[test]
 fn every_item_is_counted_and_only_the_first_k() {
     let lists: [&[u32]; 4] = [&[2, 0, 1], &[2], &[], &[0, 2]];
-    let counted = |k| Counts::new(Direction::T2i, 5, k, lists);
+    let counted = |k| Counts::new(5, k, lists);
     assert_eq!(counted(1).values, [1, 0, 2, 0, 0]);
     assert_eq!(counted(2).values, [2, 0, 3, 0, 0]);
     let all = counted(3);
     assert_eq!((&all.values[..], all.total(), all.mean()), (&[2, 1, 3, 0, 0][..], 6, 1.2));
-    assert_eq!((all.queries, all.k, all.direction), (4, 3, Direction::T2i));
+    assert_eq!((all.queries, all.k), (4, 3));
     assert_eq!(all.anti_hubs(), 0.4);
     assert_eq!(all.largest(9), [2, 0, 1]);
     assert_eq!(counts(&[3, 4, 4, 0, 3], 2, 7).largest(3), [1, 2, 0]);
@@ -171,7 +167,7 @@ fn short_lists_are_a_bug() {
 #[test]
 #[should_panic(expected = "list of query 1: item 4 of 4")]
 fn unknown_items_are_a_bug() {
-    let _ = Counts::new(Direction::I2t, 4, 2, [&[0, 3][..], &[1, 4]]);
+    let _ = Counts::new(4, 2, [&[0, 3][..], &[1, 4]]);
 }
 
 /// Ten items: four with none, three with 1, two with 10, one with 100.

@@ -154,7 +154,7 @@ fn pooled(
     let items = direction.items(pairs.images(), pairs.texts());
     let counts = [0, 1, 2].map(|cut: usize| {
         let lists = (0..queries).map(|query| answer(query).lists.items(cut, query));
-        Counts::new(direction, items, CUTS[cut] as usize, lists)
+        Counts::new(items, CUTS[cut] as usize, lists)
     });
     let hits = by_image(&hits, pairs, direction);
     RowResult { direction, params, setting, hits, recalls, counts }

@@ -12,7 +12,6 @@ use serde_json::json;
 use super::part_fit::{INPUTS, PartFit, RAW, of_option};
 use super::rescore::ranked;
 use super::{at, put};
-use crate::Direction;
 use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs};
 use crate::cli::input::{self, Arrays, run_text, view};
 use crate::hubs::{Counts, HubMeasures};
@@ -115,8 +114,7 @@ fn hubs(top: &TopK, items: usize, args: &FinishArgs, out: &mut impl Write) -> Re
     if let Some(item) = lists().flatten().find(|&&item| item as usize >= items) {
         return Err(Error::invalid(args.part.display(), format!("items below {items}"), item));
     }
-    // Counts are the same in both directions.
-    let counts = |k| Counts::new(Direction::I2t, items, k, lists());
+    let counts = |k| Counts::new(items, k, lists());
     let all: Vec<_> =
         LENGTHS.into_iter().filter(|&k| k.min(items) <= top.k()).map(counts).collect();
     let worst = all.last().map_or(vec![], |counts| {
