@@ -130,9 +130,10 @@ fn rgm(data: &Data, lambda: f64) -> f64 {
     let tiles = data.tiles();
     let start = Instant::now();
     let plain = Direction::BOTH.map(|d| Correction::none(&tiles, d));
-    let all = Candidates::new(&tiles, plain.each_ref().map(|none| &**none), 10);
+    let all = plain.each_ref().map(|none| Candidates::new(&tiles, none, 10));
     let pass = start.elapsed().as_secs_f64();
-    for candidates in all.expect("corrections of these scores") {
+    for candidates in all {
+        let candidates = candidates.expect("a correction of these scores");
         let found = greedy_matching(&candidates, &GreedyOptions::new(10, lambda));
         assert!(!found.expect("a λ above 0").stack().is_empty());
     }

@@ -41,7 +41,7 @@ pub(crate) fn main() -> Result<()> {
     let plain = Correction::none(&tiles, Direction::T2i); // or any correction: RGM matches the corrected scores
 
     let lists = pass::top(&tiles, &plain, 1)?;
-    let [candidates] = Candidates::new(&tiles, [&plain], 1)?;
+    let candidates = Candidates::new(&tiles, &plain, 1)?;
     let first = |items: &dyn Fn(usize) -> Option<u32>| {
         let right = |&t: &usize| items(t) == Some(pairs.image_of(t) as u32);
         100.0 * (0..n * captions).filter(right).count() as f64 / (n * captions) as f64

@@ -49,7 +49,7 @@ pub(crate) fn matching<'py>(
     let k = k.min(items.rows);
     let ids = run(py, || {
         let (tiles, correction) = (queries.tiles(items)?, biased(bias, items.rows)?);
-        let [candidates] = Candidates::new(&tiles, [&correction], k)?;
+        let candidates = Candidates::new(&tiles, &correction, k)?;
         let matching = greedy_matching(&candidates, &GreedyOptions::new(k, relaxation))?;
         let list = |query| {
             let items = matching.items(query).iter().map(|&item| i64::from(item));

@@ -380,7 +380,7 @@ fn corrections() {
         "correction: expected one of direction t2i, got one of": pass::ranks(&scores(), &pairs(), &none(), &none()),
         "items of direction i2t: expected the 2 that the": pass::top(&wide(), &none(), 1),
         "scores of image 0 and text 0: expected a finite number,": pass::top(&infinite(), &none(), 1),
-        "items of direction i2t: expected the 2 that the": Candidates::new(&wide(), [&none()], 1).map(drop),
+        "items of direction i2t: expected the 2 that the": Candidates::new(&wide(), &none(), 1).map(drop),
         "capacity of greedy matching: expected λ of at least 0,": capacity(f64::NAN, 1, 1, 1, CapacityScale::Balanced),
         "capacity of greedy matching: expected λ of at least 0,": capacity(-1.0, 1, 1, 1, CapacityScale::Balanced),
         "k: expected at most 1000000000 items, got": matching(HUGE, 1.0),
@@ -431,19 +431,19 @@ fn counts() -> Counts {
 
 fn matching(k: usize, lambda: f64) -> hubness::Result<()> {
     let (scores, none) = (wide(), Correction::<Plain>::none(&wide(), Direction::I2t).into_any());
-    let [candidates] = Candidates::new(&scores, [&none], 2)?;
+    let candidates = Candidates::new(&scores, &none, 2)?;
     greedy_matching(&candidates, &GreedyOptions::new(k, lambda)).map(drop)
 }
 
 fn sweep(k: usize) -> hubness::Result<()> {
     let (scores, none) = (wide(), Correction::<Plain>::none(&wide(), Direction::I2t).into_any());
-    let [candidates] = Candidates::new(&scores, [&none], 2)?;
+    let candidates = Candidates::new(&scores, &none, 2)?;
     GreedySweep::new(&candidates, k).map(drop)
 }
 
 fn lowered(capacity: usize) -> hubness::Result<()> {
     let (scores, none) = (wide(), Correction::<Plain>::none(&wide(), Direction::I2t).into_any());
-    let [candidates] = Candidates::new(&scores, [&none], 2)?;
+    let candidates = Candidates::new(&scores, &none, 2)?;
     let mut sweep = GreedySweep::new(&candidates, 2)?;
     sweep.lower(1)?;
     sweep.lower(capacity)?;

@@ -1,13 +1,12 @@
 //! The source of a query's next best items: its list of candidates, and after that the scores.
 
 use itm_core::Result;
-use itm_core::scored::{Scored, visit};
+use itm_core::scored::Scored;
 use rayon::prelude::*;
 
 use super::{CapacityScale, capacity};
 use crate::edge::Edge;
-use crate::pass::RankScan;
-use crate::{AnyCorrection, Direction, Rescore, TopLists};
+use crate::{AnyCorrection, Direction, Rescore, TopLists, pass};
 
 /// The best items of every query under a correction, and the scores, which give more items when the lists run out.
 ///
@@ -33,33 +32,24 @@ pub(super) struct Request {
 }
 
 impl<'a> Candidates<'a> {
-    /// Candidates under each correction, from one pass over the scores: lists for matchings of up to `k` items per query.
+    /// Candidates under a correction, from one pass over the scores: lists for matchings of up to `k` items per query.
     ///
     /// # Errors
-    /// If a correction is for other items or queries, or a score is not a number.
-    pub fn new<const N: usize>(
-        scores: &'a dyn Scored,
-        corrections: [&'a AnyCorrection; N],
-        k: usize,
-    ) -> Result<[Self; N]> {
-        Self::listed(scores, corrections, k.saturating_mul(12).max(64))
+    /// If the correction is for other items or queries, or a score is not a number.
+    pub fn new(scores: &'a dyn Scored, correction: &'a AnyCorrection, k: usize) -> Result<Self> {
+        Self::listed(scores, correction, k.saturating_mul(12).max(64))
     }
 
     /// As [`new`](Self::new), with lists of `length` items.
-    pub(super) fn listed<const N: usize>(
+    pub(super) fn listed(
         scores: &'a dyn Scored,
-        corrections: [&'a AnyCorrection; N],
+        correction: &'a AnyCorrection,
         length: usize,
-    ) -> Result<[Self; N]> {
-        corrections.iter().try_for_each(|correction| correction.check(scores))?;
-        let scans = corrections.map(|correction| RankScan::new(correction, length));
-        let mut found = visit(scores, &Vec::from(scans))?.into_iter();
-        Ok(corrections.map(|correction| {
-            let (map, direction) = (correction.map(), correction.direction());
-            let lists = found.next().expect("one answer for each scan").top;
-            let (queries, items) = direction.sides(scores.images(), scores.texts());
-            Self { scores, map, lists, direction, queries, items }
-        }))
+    ) -> Result<Self> {
+        let lists = pass::top(scores, correction, length)?;
+        let (map, direction) = (correction.map(), correction.direction());
+        let (queries, items) = direction.sides(scores.images(), scores.texts());
+        Ok(Self { scores, map, lists, direction, queries, items })
     }
 
     /// [`capacity`] with as many queries and items.

@@ -87,7 +87,7 @@ impl GreedyOptions {
 ///     [0.8, 0.2, 0.7], // image 2: the same
 /// ]);
 /// let none = Correction::<Plain>::none(&scores, I2t);
-/// let [candidates] = Candidates::new(&scores, [&none], 1)?;
+/// let candidates = Candidates::new(&scores, &none, 1)?;
 /// let matching = greedy_matching(&candidates, &GreedyOptions::new(1, 1.0))?;
 /// assert_eq!(matching.stack(), [(0, 0), (2, 2), (1, 1)]);
 /// # Ok::<(), hubness::Error>(())

@@ -27,7 +27,7 @@ const MOST: usize = 1_000_000_000;
 ///
 /// let scores = ScoreMatrix::from_rows([[0.75, 0.5, 0.25], [0.875, 0.5, 0.125]]); // text 0 is a hub
 /// let none = Correction::<Plain>::none(&scores, I2t);
-/// let [candidates] = Candidates::new(&scores, [&none], 1)?;
+/// let candidates = Candidates::new(&scores, &none, 1)?;
 /// let mut sweep = GreedySweep::new(&candidates, 1)?;
 /// assert_eq!(sweep.largest(), 2);
 /// sweep.lower(1)?;

@@ -77,7 +77,7 @@ fn stack(
     [c, k, capacity]: [usize; 3],
     stop: Stop,
 ) -> Vec<(u32, u32)> {
-    let [candidates] = Candidates::listed(scores, [correction], c).unwrap();
+    let candidates = Candidates::listed(scores, correction, c).unwrap();
     let mut sweep = GreedySweep::new(&candidates, k).unwrap();
     sweep.lower(capacity).unwrap();
     sweep.matching(stop).stack().to_vec()
@@ -131,7 +131,7 @@ fn as_by_sorting_the_matrix() {
             let k = [1, 2, 5, 10, 20][rng.random_range(0..5)];
             let length = rng.random_range(1..=items);
             refilled += usize::from(length < k.min(items));
-            let [candidates] = Candidates::listed(&scores, [&map], length).unwrap();
+            let candidates = Candidates::listed(&scores, &map, length).unwrap();
             let mut sweep = GreedySweep::new(&candidates, k).unwrap();
             for capacity in (0..=queries + 1).rev() {
                 sweep.lower(capacity).unwrap();
@@ -221,12 +221,12 @@ fn from_embeddings_as_from_the_matrix() {
             let options = GreedyOptions::new(10, 1.0);
             let capacity = capacity(1.0, 10, queries, items, options.scale).unwrap();
             let want = dense.naive(10, capacity, options.stop);
-            let [candidates] = Candidates::listed(&scores, [&map], 3).unwrap();
+            let candidates = Candidates::listed(&scores, &map, 3).unwrap();
             assert_eq!(greedy_matching(&candidates, &options).unwrap().stack(), want);
             for threads in [1, 2, 3] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let got = pool.install(|| {
-                    let [candidates] = Candidates::listed(&tiles, [&map], 3).unwrap();
+                    let candidates = Candidates::listed(&tiles, &map, 3).unwrap();
                     greedy_matching(&candidates, &options).unwrap()
                 });
                 assert_eq!(got.stack(), want, "{threads} threads");
@@ -240,7 +240,7 @@ fn nothing_to_match() {
     for (n, m) in [(0, 3), (3, 0), (0, 0)] {
         let scores = ScoreMatrix::new(n, m, Vec::new()).unwrap();
         let none = none(&scores, I2t);
-        let [candidates] = Candidates::new(&scores, [&none], 5).unwrap();
+        let candidates = Candidates::new(&scores, &none, 5).unwrap();
         let matching = greedy_matching(&candidates, &GreedyOptions::new(5, 1.0)).unwrap();
         assert_eq!((matching.queries(), matching.stack().len()), (n, 0));
         assert_eq!(matching.counts(), vec![0; m]);
@@ -254,7 +254,7 @@ fn nothing_to_match() {
 fn a_correction_of_other_items_is_refused() {
     let scores = ScoreMatrix::from_rows([[0.0], [0.0], [0.0]]);
     let other = Correction::none(&ScoreMatrix::from_rows([[0.0, 0.0]]), I2t);
-    let error = Candidates::new(&scores, [&other], 1).err().unwrap().to_string();
+    let error = Candidates::new(&scores, &other, 1).err().unwrap().to_string();
     assert_eq!(
         error,
         "items of direction i2t: expected the 2 that the correction was fitted for, got 1"
@@ -266,7 +266,7 @@ fn a_correction_of_other_items_is_refused() {
 fn capacities_only_go_down() {
     let scores = ScoreMatrix::from_rows([[0.5]]);
     let none = none(&scores, I2t);
-    let [candidates] = Candidates::new(&scores, [&none], 1).unwrap();
+    let candidates = Candidates::new(&scores, &none, 1).unwrap();
     let mut sweep = GreedySweep::new(&candidates, 1).unwrap();
     sweep.lower(2).unwrap();
     sweep.lower(3).unwrap();
@@ -284,7 +284,7 @@ proptest! {
         let pairs = Pairs::new(n, (0..m).map(|t| t % n).collect()).unwrap();
         for direction in Direction::BOTH {
             let none = none(&scores, direction);
-            let [candidates] = Candidates::listed(&scores, [&none], 2).unwrap();
+            let candidates = Candidates::listed(&scores, &none, 2).unwrap();
             let mut sweep = GreedySweep::new(&candidates, k).unwrap();
             for capacity in (0..5).rev() {
                 sweep.lower(capacity).unwrap();

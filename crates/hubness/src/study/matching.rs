@@ -125,7 +125,7 @@ pub(crate) fn cross_fitted(
 /// λ for every cut, chosen on a validation set; of equally good values, the smallest.
 pub(crate) fn validated(data: &StudyData<'_>, direction: Direction, fit: Fit) -> Result<[f64; 3]> {
     let correction = &data.get(direction, fit).correction;
-    let [candidates] = Candidates::new(data.set.scores(), [correction], LONGEST)?;
+    let candidates = Candidates::new(data.set.scores(), correction, LONGEST)?;
     let mut chosen = [f64::INFINITY; 3];
     for (cuts, goal) in choices(data.settings) {
         let LambdaTable { mut table, mut lambdas, idle } =
@@ -163,7 +163,7 @@ pub(crate) fn curve(
 ) -> Result<Curve> {
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = data.settings;
     let correction = &data.get(direction, fit).correction;
-    let [candidates] = Candidates::new(data.set.scores(), [correction], LONGEST)?;
+    let candidates = Candidates::new(data.set.scores(), correction, LONGEST)?;
     let mut sweep = GreedySweep::new(&candidates, 10)?;
     let recall = |sweep: &GreedySweep<'_>| {
         let places = sweep.places(stop, data.pairs);
@@ -197,7 +197,7 @@ mod tests {
         let set = ScoreSet { directions: vec![Direction::T2i], ..ScoreSet::whole(&scores) };
         let data = StudyData::new(set, &pairs, Banks::default(), &settings);
         let plain = Correction::none(&scores, Direction::T2i);
-        let [candidates] = Candidates::new(&scores, [&plain], 1).unwrap();
+        let candidates = Candidates::new(&scores, &plain, 1).unwrap();
         let LambdaTable { table, lambdas, idle } = lambda_table(&data, &candidates, 0).unwrap();
         assert!(lambdas.len() > 3 && lambdas.contains(&1.0));
         // A capacity of at least the largest number of queries that hold one item changes nothing.
@@ -219,7 +219,7 @@ mod tests {
         let set = ScoreSet { directions: vec![Direction::T2i], ..ScoreSet::whole(&scores) };
         let data = StudyData::new(set, &pairs, Banks::default(), &settings);
         let plain = Correction::none(&scores, Direction::T2i);
-        let [candidates] = Candidates::new(&scores, [&plain], 1).unwrap();
+        let candidates = Candidates::new(&scores, &plain, 1).unwrap();
         let LambdaTable { lambdas, .. } = lambda_table(&data, &candidates, 0).unwrap();
         assert!(
             (MOST_CAPACITIES / 2..=MOST_CAPACITIES + 1).contains(&lambdas.len()),

@@ -195,7 +195,7 @@ fn matched(
         // One pass for the candidates serves every fold that has this correction.
         let fit = fit_of(first);
         let correction = &data.get(direction, fit).correction;
-        let [candidates] = Candidates::new(data.set.scores(), [correction], matching::LONGEST)?;
+        let candidates = Candidates::new(data.set.scores(), correction, matching::LONGEST)?;
         let lambdas = match (row.lambda, chooser) {
             (Choice::Number(lambda), _) => vec![[lambda; 3]; folds],
             (Choice::Auto, Some(Chooser::Validation(set))) => {
@@ -274,7 +274,7 @@ mod tests {
             let mut data = StudyData::new(set, &pairs, Banks::default(), &settings);
             data.prepare(&row.fits, LISTED).unwrap();
             let correction = &data.get(direction, Fit::PLAIN).correction;
-            let [candidates] = Candidates::new(&scores, [correction], 10).unwrap();
+            let candidates = Candidates::new(&scores, correction, 10).unwrap();
             let chosen = matching::cross_fitted(&data, &candidates, &halves).unwrap();
             let chooser = Chooser::Folds(&halves);
             let found = matched(&data, Some(&chooser), &row, direction, &row.fits).unwrap();

@@ -209,7 +209,7 @@ fn matchings_are_those_of_their_numbers() {
         let mut want = [[0.0; 3]; 2];
         for (side, direction) in Direction::BOTH.into_iter().enumerate() {
             let fit = csls(&TestQueries(&test), direction, 10).unwrap();
-            let [candidates] = Candidates::new(&test, [&fit], 10).unwrap();
+            let candidates = Candidates::new(&test, &fit, 10).unwrap();
             let scale = CapacityScale::Literal;
             want[side] = [1, 5, 10].map(|k| {
                 let of = if runs == Runs::Single { 10 } else { k };

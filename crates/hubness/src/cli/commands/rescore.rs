@@ -170,7 +170,7 @@ fn matched(
     let k = args.top;
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = &args.fit.settings;
     let (direction, map) = (correction.direction(), correction.map());
-    let [candidates] = Candidates::new(set.scores(), [correction], k)?;
+    let candidates = Candidates::new(set.scores(), correction, k)?;
     let matching = greedy_matching(&candidates, &GreedyOptions { k, lambda, scale, stop })?;
     let queries: Vec<_> = (0..matching.queries()).collect();
     let mut found = Vec::with_capacity(queries.len());

@@ -28,7 +28,7 @@ fn rgm_t2i_with_capacity_1() {
         |at: usize| if at % (n * c) / c == at / (n * c) { 1.0 } else { (at % 7) as f32 * 0.1 };
     let scores = ScoreMatrix::new(n, n * c, (0..n * n * c).map(value).collect()).unwrap();
     let none = none(&scores, T2i);
-    let [candidates] = Candidates::listed(&scores, [&none], 3).unwrap();
+    let candidates = Candidates::listed(&scores, &none, 3).unwrap();
     let [literal, balanced] = [CapacityScale::Literal, CapacityScale::Balanced].map(|scale| {
         let options = GreedyOptions { scale, ..GreedyOptions::new(1, 1.0) };
         let places = greedy_matching(&candidates, &options).unwrap().places(&pairs);
@@ -47,7 +47,7 @@ fn image_rows_duplicated_only_through_capacity() {
     let (n, c) = (12, 5);
     let scores = random(n, n * c, 9, &mut rng);
     let none = none(&scores, T2i);
-    let [candidates] = Candidates::listed(&scores, [&none], 4).unwrap();
+    let candidates = Candidates::listed(&scores, &none, 4).unwrap();
     let once = greedy_matching(&candidates, &GreedyOptions::new(5, 1.0)).unwrap();
     assert_eq!(once.counts().len(), n);
     assert!(once.counts().iter().all(|&count| count as usize <= 5 * c));
@@ -76,7 +76,7 @@ fn lambda_inf_overflow_gives_nearest_neighbours() {
     for direction in Direction::BOTH {
         let none = none(&scores, direction);
         let lists = Dense::new(&scores, &none).lists(10);
-        let [candidates] = Candidates::listed(&scores, [&none], 10).unwrap();
+        let candidates = Candidates::listed(&scores, &none, 10).unwrap();
         for lambda in [f64::INFINITY, f64::MAX, 1e18] {
             let matching = greedy_matching(&candidates, &GreedyOptions::new(10, lambda)).unwrap();
             for query in 0..matching.queries() {
@@ -148,7 +148,7 @@ fn hits_by_hand() {
     let pairs = Pairs::new(2, vec![0, 0, 1]).unwrap();
     let places = Direction::BOTH.map(|direction| {
         let none = none(&scores, direction);
-        let [candidates] = Candidates::listed(&scores, [&none], 1).unwrap();
+        let candidates = Candidates::listed(&scores, &none, 1).unwrap();
         let matching = greedy_matching(&candidates, &GreedyOptions::new(2, f64::INFINITY)).unwrap();
         let want = direction.queries(vec![Some(1), None], vec![Some(1), Some(0), Some(1)]);
         assert_eq!(matching.places(&pairs), want);
@@ -178,7 +178,7 @@ fn three_runs_and_one_run_differ() {
     let scores = ScoreMatrix::new(n, n, (0..n * n).map(value).collect()).unwrap();
     let pairs = Pairs::uniform(n, 1);
     let none = none(&scores, I2t);
-    let [candidates] = Candidates::listed(&scores, [&none], 12).unwrap();
+    let candidates = Candidates::listed(&scores, &none, 12).unwrap();
     let at_1 = |k: usize, lambda: f64| -> crate::Result<usize> {
         let scale = CapacityScale::Literal;
         let options = GreedyOptions { scale, ..GreedyOptions::new(k, lambda) };
@@ -196,7 +196,7 @@ fn three_runs_and_one_run_differ() {
 fn pairs_of_other_scores_are_refused() {
     let scores = ScoreMatrix::from_rows([[0.5, 0.1]]);
     let none = none(&scores, T2i);
-    let [candidates] = Candidates::new(&scores, [&none], 1).unwrap();
+    let candidates = Candidates::new(&scores, &none, 1).unwrap();
     let _ =
         GreedySweep::new(&candidates, 1).unwrap().places(Stop::Exhaustive, &Pairs::uniform(2, 1));
 }
