@@ -131,36 +131,13 @@ pub(crate) fn orphans(files: &Files, folder: &str) -> Vec<Finding> {
 }
 
 fn lines_of_code(text: &str) -> usize {
-    let lines: Vec<&str> = text.lines().collect();
-    let (mut count, mut at) = (0, 0);
-    while at < lines.len() {
-        if let Some(length) = tests_length(&lines[at..]) {
-            at += length;
-            continue;
-        }
-        let line = lines[at].trim();
-        count += usize::from(!line.is_empty() && !line.starts_with("//"));
-        at += 1;
-    }
-    count
-}
-
-/// The number of lines of an inline module of tests that begins here, with its attributes.
-fn tests_length(lines: &[&str]) -> Option<usize> {
-    let first = lines.first()?.trim();
-    if !first.starts_with("#[cfg(test") && !first.starts_with("#[cfg(all(test") {
-        return None;
-    }
-    let attributes = lines.iter().take_while(|line| line.trim().starts_with("#[")).count();
-    let head = lines.get(attributes)?;
-    let words: Vec<&str> = head.split_whitespace().collect();
-    if !matches!(words[..], ["mod", _, "{"] | [_, "mod", _, "{"]) {
-        return None;
-    }
-    let indent = &head[..head.len() - head.trim_start().len()];
-    let end = format!("{indent}}}");
-    let body = lines[attributes..].iter().take_while(|line| **line != end).count();
-    Some(attributes + body + 1)
+    // A brace at the beginning of a line ends an item. A module of tests and its attributes stand behind an empty line.
+    let code = text.split_inclusive("\n}\n").map(|item| match item.split_once("mod tests {\n") {
+        Some((before, _)) => before.rsplit_once("\n\n").map_or("", |(code, _)| code),
+        None => item,
+    });
+    let lines = code.flat_map(str::lines).map(str::trim);
+    lines.filter(|line| !line.is_empty() && !line.starts_with("//")).count()
 }
 
 fn public_items(tokens: &[Token]) -> usize {
