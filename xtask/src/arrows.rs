@@ -179,7 +179,7 @@ mod tests {
             "cli = [\"dep:clap\"]\nplots = [\"dep:clap\"]",   // two
             "cli = [\"dep:clap\"]\nplots = [\"clap/color\"]", // two, by a feature of the import
             "default = [\"cli\"]\ncli = [\"dep:clap\"]",      // by default
-            "default = [\"a\"]\na = [\"b\", \"a\"]\nb = [\"cli\"]\ncli = [\"dep:clap\"]",
+            "default = [\"a\"]\na = [\"b\"]\nb = [\"cli\"]\ncli = [\"dep:clap\"]",
         ] {
             assert_eq!(findings(forbidden, optional), 1, "{forbidden}");
         }

@@ -52,10 +52,7 @@ impl Manifest {
         let by_it_alone = enabled_by.map(|(feature, _)| feature.as_str()).eq([feature]);
         // Without `dep:` the import would also be a feature with the same name.
         let hidden = self.items_of(feature).iter().any(|item| *item == format!("dep:{name}"));
-        import.optional
-            && by_it_alone
-            && hidden
-            && !self.reaches("default", feature, &mut Vec::new())
+        import.optional && by_it_alone && hidden && !self.reaches("default", feature)
     }
 
     /// What a feature enables.
@@ -63,13 +60,9 @@ impl Manifest {
         self.features.get(feature).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a feature enables another, directly or through other features.
-    fn reaches<'a>(&'a self, feature: &'a str, to: &str, seen: &mut Vec<&'a str>) -> bool {
-        if seen.contains(&feature) {
-            return false;
-        }
-        seen.push(feature);
-        self.items_of(feature).iter().any(|item| item == to || self.reaches(item, to, seen))
+    /// Whether a feature enables another, directly or through other features. Cargo refuses circles of them.
+    fn reaches(&self, feature: &str, to: &str) -> bool {
+        self.items_of(feature).iter().any(|item| item == to || self.reaches(item, to))
     }
 }
 
