@@ -82,9 +82,10 @@ impl Table {
         Self { note: note.into(), ..self }
     }
 
-    /// The table without the lines that have no value in any column.
+    /// The table without the lines that have no value in any column, and without the columns that have no value in any line.
     #[must_use]
     pub fn filled(mut self) -> Self {
+        self.columns.retain(|column| column.cells.iter().any(|cell| cell.text != NONE));
         let filled = |k: usize| self.columns.iter().any(|column| column.cells[k].text != NONE);
         let filled: Vec<bool> = (0..self.lines.len()).map(filled).collect();
         retain(&mut self.lines, &filled);
@@ -191,11 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_a_value_goes() {
+    fn lines_and_columns_without_a_value_go() {
         let mut table = Table::new("", "", ["a", "b", "c"].map(|name| (name, Role::Other)));
         table.best("x", [None, None, Some(2.0)], points);
+        table.best("none", [None; 3], points);
         table.best("y", [Some(1.0), None, Some(3.0)], points);
         let table = table.filled();
+        assert_eq!(table.columns.len(), 2);
         assert_eq!(table.lines.iter().map(|(name, _)| &name[..]).collect::<Vec<_>>(), ["a", "c"]);
         let column =
             |k: usize| table.columns[k].cells.iter().map(|cell| (&cell.text[..], cell.best));

@@ -78,12 +78,11 @@ impl Measure for Pointing {
             Section::new(if regions { "Words and regions" } else { "Words and patches" });
         section.add_rows(report, |row| row.truth.get_or_insert_default(), &words)?;
         section.pictures = word_pictures(&shown);
-        let tables = [
+        section.tables = vec![
             tables::pointing(report, &words),
             tables::grounding(report, &words),
             tables::mismatch(report, &words),
         ];
-        section.tables = tables.into_iter().flatten().collect();
         Ok(section)
     }
 }

@@ -56,15 +56,14 @@ impl Measure for Hubs<'_> {
             hubs: rows.iter().map(hubs).collect(),
             hub_differences: differences(&rows, &report.claim, of)?,
         };
-        let tables = [
-            tables::hubs(report, &found.hubs),
-            tables::hub_differences(report, &found.hub_differences),
-            tables::hub_counts(report, &found.hubs),
-        ];
         let figure = found.distribution.as_ref().and_then(|d| drawn(report, d));
         let section = Section {
             figures: figure.into_iter().collect(),
-            tables: tables.into_iter().flatten().collect(),
+            tables: vec![
+                tables::hubs(report, &found.hubs),
+                tables::hub_differences(report, &found.hub_differences),
+                tables::hub_counts(report, &found.hubs),
+            ],
             ..Section::new("Hubs")
         };
         report.more.extend(section.keys(&found)?);

@@ -69,14 +69,10 @@ impl Measure for Audit {
         section.figures.extend(known.clone().filter_map(|(row, truth)| plots::draw(row, truth)));
         section.figures.extend(similarities.into_iter().flatten());
         section.figures.extend(known.filter_map(|(row, truth)| plots::reliability(row, truth)));
-        let tables = [
-            tables::relevance(report, &truths),
-            tables::draws(report, &truths),
-            tables::epochs(report, &truths),
-            tables::detection_epochs(report, &truths),
-            tables::detection(report, &truths),
-        ];
-        section.tables = tables.into_iter().flatten().collect();
+        section.tables = vec![tables::relevance(report, &truths), tables::draws(report, &truths)];
+        section.tables.extend(tables::epochs(report, &truths));
+        section.tables.extend(tables::detection_epochs(report, &truths));
+        section.tables.extend(tables::detection(report, &truths));
         Ok(section)
     }
 }

@@ -155,10 +155,11 @@ impl Section {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// The section without lines of tables that have no value.
+    /// The section without lines, columns and tables that have no value.
     #[must_use]
     pub(crate) fn filled(self) -> Self {
-        Self { tables: self.tables.into_iter().map(Table::filled).collect(), ..self }
+        let tables = self.tables.into_iter().map(Table::filled);
+        Self { tables: tables.filter(|table| !table.lines.is_empty()).collect(), ..self }
     }
 
     /// Adds the numbers of the rows of a report that have any, in their `place`.

@@ -65,7 +65,7 @@ impl Measure for &Rescoring {
         };
         let rescored: Vec<Rescored> = rows.flat_map(of_row).collect();
         let mut section = Section::new("Re-scored for hubs");
-        section.tables.extend(table::rescored(report, &rescored));
+        section.tables.push(table::rescored(report, &rescored));
         let numbers = BTreeMap::from([("rescored".to_owned(), rescored)]);
         report.more.extend(section.keys(&numbers)?);
         Ok(section)

@@ -6,10 +6,9 @@ use itm_report::table::Table;
 use super::Rescored;
 use crate::report::{Report, role};
 
-/// Every row under every correction beside nearest neighbours; `None` if the command names none.
-pub(super) fn rescored(report: &Report, rescored: &[Rescored]) -> Option<Table> {
+/// Every row under every correction beside nearest neighbours.
+pub(super) fn rescored(report: &Report, rescored: &[Rescored]) -> Table {
     let all = || rescored.iter();
-    all().next()?;
     let name = |r: &Rescored| format!("{}, {}", r.row, r.method.to_uppercase());
     let lines = all().map(|r| (name(r), role(report, &r.row)));
     let mut t = Table::new("Re-scored for hubs", "row", lines).noted(
@@ -34,7 +33,7 @@ pub(super) fn rescored(report: &Report, rescored: &[Rescored]) -> Option<Table> 
         t.note += " λ of RGM: chosen on the validation split, for R@1/R@5/R@10.";
         t.numbers("λ of seed 0", all().map(|r| r.lambda.clone()), |text| text);
     }
-    Some(t)
+    t
 }
 
 #[cfg(test)]
@@ -46,7 +45,7 @@ mod tests {
     #[test]
     fn a_line_a_row_and_method() {
         let report = sample::report(24.3, -5.5, &[1]);
-        assert!(rescored(&report, &[]).is_none());
+        assert!(rescored(&report, &[]).lines.is_empty());
         let nns = Rescored {
             row: "Full".into(),
             method: "nns".into(),
@@ -71,9 +70,9 @@ mod tests {
             ..nns.clone()
         };
         let rgm = Rescored { method: "rgm".into(), lambda: Some("1/2/3".into()), ..csls.clone() };
-        let with_lambda = rescored(&report, &[nns.clone(), rgm]).unwrap();
+        let with_lambda = rescored(&report, &[nns.clone(), rgm]);
         assert_eq!(texts(&with_lambda, "Full, RGM")[8], "1/2/3");
-        let table = rescored(&report, &[nns, csls]).unwrap();
+        let table = rescored(&report, &[nns, csls]);
         assert_eq!(
             texts(&table, "Full, NNS"),
             ["inductive", "312.0", "–", "–", "–", "–", "–", "9.0"]

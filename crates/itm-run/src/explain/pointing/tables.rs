@@ -7,8 +7,8 @@ use super::mismatch::{Auc, Detected, Mismatch};
 use super::{PointedShare, WordNumbers, WordShares};
 use crate::report::{Report, of_rows, percent};
 
-/// Pointing of every row, in annotated pairs and in false negatives; `None` if no row has patches and a truth.
-pub(super) fn pointing(report: &Report, words: &[Option<WordNumbers>]) -> Option<Table> {
+/// Pointing of every row, in annotated pairs and in false negatives.
+pub(super) fn pointing(report: &Report, words: &[Option<WordNumbers>]) -> Table {
     let note = "Share of words whose closest patch (cosine of last hidden states) has its centre in a box of \
                 an object that the word is about, over words that have such a box, on the test split. By chance: \
                 a patch drawn at random. False negatives: each caption with the next image that it is true of \
@@ -18,7 +18,7 @@ pub(super) fn pointing(report: &Report, words: &[Option<WordNumbers>]) -> Option
 }
 
 /// The same table for the regions that words attend to.
-pub(super) fn grounding(report: &Report, words: &[Option<WordNumbers>]) -> Option<Table> {
+pub(super) fn grounding(report: &Report, words: &[Option<WordNumbers>]) -> Table {
     let note = "Share of words whose most attended region has an IoU of at least 0.5 with a box of an object \
                 that the word is about, over words that have such a box, on the test split. Idle words attend to no region \
                 and hit nothing. By chance: a region drawn at random. False negatives: each caption with the next image \
@@ -27,13 +27,8 @@ pub(super) fn grounding(report: &Report, words: &[Option<WordNumbers>]) -> Optio
     of_words(report, ["Words that attend to what they name", note], &shares)
 }
 
-fn of_words(
-    report: &Report,
-    [title, note]: [&str; 2],
-    shares: &[Option<&WordShares>],
-) -> Option<Table> {
+fn of_words(report: &Report, [title, note]: [&str; 2], shares: &[Option<&WordShares>]) -> Table {
     let found = || shares.iter().copied();
-    found().find_map(|p| p)?;
     let mut t = of_rows(report, title).noted(note);
     type SharesOf = fn(&WordShares) -> Option<&PointedShare>;
     let sides: [(_, _, SharesOf); 2] = [
@@ -50,14 +45,12 @@ fn of_words(
         }
         t.numbers("words", each().map(|p| Some(p?.words)), count).under(group, short);
     }
-    Some(t)
+    t
 }
 
-/// AUC by the negative effect and by the best region, for each kind of image; `None` if no row has a truth and words
-/// with effects.
-pub(super) fn mismatch(report: &Report, words: &[Option<WordNumbers>]) -> Option<Table> {
+/// AUC by the negative effect and by the best region, for each kind of image.
+pub(super) fn mismatch(report: &Report, words: &[Option<WordNumbers>]) -> Table {
     let found = || words.iter().map(|words| words.as_ref()?.mismatch.as_ref());
-    found().find_map(|m| m)?;
     let mut t = of_rows(report, "Mismatched words against matched words").noted(
         "AUC over the words of the test split that say something about an image: mismatched words against words that match an \
          object or the background; 0.5 is chance. By effect: by what a word takes from the score; by cosine: by the word's best \
@@ -67,7 +60,6 @@ pub(super) fn mismatch(report: &Report, words: &[Option<WordNumbers>]) -> Option
     );
     type DetectedOf = fn(&Mismatch) -> &Detected;
     type Area = fn(&Detected) -> Option<&Auc>;
-    type Share = fn(&Detected) -> Option<f64>;
     let kinds: [(_, _, DetectedOf); 3] = [
         ("hardest wrong image", "hardest: ", |m| &m.hardest),
         ("random wrong image", "random: ", |m| &m.random),
@@ -82,26 +74,18 @@ pub(super) fn mismatch(report: &Report, words: &[Option<WordNumbers>]) -> Option
         ];
         for (head, auc) in areas {
             let each = || each().map(|d| auc(d?));
-            if each().flatten().next().is_some() {
-                let value = |x| decimals(x, 3);
-                t.best(head, each().map(|a| Some(a?.value)), value).under(group, short);
-                t.numbers("95 % interval", each().map(|a| Some(a?.ci95)), ends).under(group, short);
-            }
+            let value = |x| decimals(x, 3);
+            t.best(head, each().map(|a| Some(a?.value)), value).under(group, short);
+            t.numbers("95 % interval", each().map(|a| Some(a?.ci95)), ends).under(group, short);
         }
-        let losing: [(_, Share); 2] = [
-            ("mismatched losing", |d| d.mismatched_losing),
-            ("matched losing", |d| d.matched_losing),
-        ];
-        for (head, of) in losing {
-            let each = || each().map(|d| of(d?));
-            if each().flatten().next().is_some() {
-                t.numbers(head, each(), share).under(group, short);
-            }
-        }
+        let losing = each().map(|d| d?.mismatched_losing);
+        t.numbers("mismatched losing", losing, share).under(group, short);
+        let losing = each().map(|d| d?.matched_losing);
+        t.numbers("matched losing", losing, share).under(group, short);
         let words = each().map(|d| d.map(|d| [d.mismatched, d.matched]));
         t.numbers("words", words, |both| both.map(count).join(" / ")).under(group, short);
     }
-    Some(t)
+    t
 }
 
 #[cfg(test)]
@@ -133,7 +117,7 @@ mod tests {
     fn pointing_stands_beside_chance() {
         let report = sample::report(24.3, -5.5, &[1]);
         let mut words = pointing_rows(&report);
-        let table = pointing(&report, &words).unwrap();
+        let table = pointing(&report, &words);
         let full = texts(&table, "Full");
         assert_eq!(full[0], "41.2 %");
         assert_eq!(full[1], "39.2 to 44.2 %");
@@ -142,20 +126,20 @@ mod tests {
         assert!(texts(&table, "w/o FNE").iter().all(|cell| *cell == NONE));
         assert_eq!((table.columns.len(), full.len()), (8, 8));
         words.iter_mut().flatten().for_each(|words| words.pointing = None);
-        assert!(pointing(&report, &words).is_none());
+        assert!(pointing(&report, &words).filled().lines.is_empty());
     }
 
     #[test]
     fn regions_have_a_table_of_their_own() {
         let report = sample::report(24.3, -5.5, &[1]);
         let mut words = pointing_rows(&report);
-        assert!(grounding(&report, &words).is_none());
+        assert!(grounding(&report, &words).filled().lines.is_empty());
         let truth = words[2].as_mut().unwrap();
         truth.grounding = truth.pointing.take();
         truth.grounding.as_mut().unwrap().annotated.idle = 0.125;
         words[4].as_mut().unwrap().pointing = None;
-        assert!(pointing(&report, &words).is_none());
-        let table = grounding(&report, &words).unwrap();
+        assert!(pointing(&report, &words).filled().lines.is_empty());
+        let table = grounding(&report, &words);
         assert!(table.title.contains("attend"));
         assert_eq!(
             texts(&table, "Full")[..5],
@@ -168,7 +152,7 @@ mod tests {
     fn areas_stand_under_the_kind_of_image() {
         let report = sample::report(24.3, -5.5, &[1]);
         let mut words = pointing_rows(&report);
-        assert!(mismatch(&report, &words).is_none());
+        assert!(mismatch(&report, &words).filled().lines.is_empty());
         let auc = |value: f64| Some(Auc { value, ci95: [value - 0.01, value + 0.02] });
         let of = |by_negative_effect, value| Detected {
             by_negative_effect,
@@ -189,7 +173,7 @@ mod tests {
         words[2].as_mut().unwrap().mismatch = full;
         let scan = Detected { mismatched_losing: None, matched_losing: None, ..of(None, 0.7) };
         words[3].as_mut().unwrap().mismatch = all(scan.clone(), scan.clone(), scan);
-        let table = mismatch(&report, &words).unwrap();
+        let table = mismatch(&report, &words).filled();
         let full = texts(&table, "Full");
         let hardest =
             ["0.910", "0.900 to 0.930", "0.880", "0.870 to 0.900", "80.0 %", "5.0 %", "1,234 / 56"];
@@ -202,6 +186,6 @@ mod tests {
         );
         let without = texts(&table, "w/o FNE");
         assert_eq!(without[..4], [NONE, NONE, "0.700", "0.690 to 0.720"]);
-        assert!(texts(&table, "w/o MMM").iter().all(|cell| *cell == NONE));
+        assert!(table.lines.iter().all(|line| line.0 != "w/o MMM"));
     }
 }

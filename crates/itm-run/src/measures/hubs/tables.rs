@@ -6,10 +6,9 @@ use itm_report::table::Table;
 use super::{HubCounts, HubDifference, RowHubs, Spread};
 use crate::report::{Report, role};
 
-/// Skewnesses of every row; `None` where nothing was counted.
-pub(super) fn hubs(report: &Report, hubs: &[RowHubs]) -> Option<Table> {
+/// Skewnesses of every row.
+pub(super) fn hubs(report: &Report, hubs: &[RowHubs]) -> Table {
     let rows = || hubs.iter();
-    let first = rows().next()?;
     let lines = rows().map(|row| (row.row.as_str(), role(report, &row.row)));
     let mut t = Table::new("Hubs: skewness", "row", lines).noted(
         "N_k of an item: how many queries have it among their k nearest, 0 included. A larger skewness \
@@ -17,20 +16,17 @@ pub(super) fn hubs(report: &Report, hubs: &[RowHubs]) -> Option<Table> {
          (and folds) ± standard deviation over seeds. Lower is better.",
     );
     t.column("hs-sum", rows().map(|row| spread(row.hs_sum, 2)));
-    if rows().any(|row| row.paper_hs_sum.is_some()) {
-        t.numbers("paper hs-sum", rows().map(|row| row.paper_hs_sum), |sum| decimals(sum, 2));
-    }
-    for (k, c) in first.counts.iter().enumerate() {
+    t.numbers("paper hs-sum", rows().map(|row| row.paper_hs_sum), |sum| decimals(sum, 2));
+    for (k, c) in hubs.first().into_iter().flat_map(|row| &row.counts).enumerate() {
         let group = c.direction.queries("image → text", "text → image");
         t.column(format!("N_{}", c.k), rows().map(|row| spread(row.counts[k].skewness, 2)))
             .under(group, c.direction.queries("i2t ", "t2i "));
     }
-    Some(t)
+    t
 }
 
 /// Further measures of N_1 and N_10, one line per row, direction and k.
-pub(super) fn hub_counts(report: &Report, hubs: &[RowHubs]) -> Option<Table> {
-    hubs.first()?;
+pub(super) fn hub_counts(report: &Report, hubs: &[RowHubs]) -> Table {
     let all = || hubs.iter().flat_map(|row| row.counts.iter().map(move |c| (row, c)));
     let name = |row: &RowHubs, c: &HubCounts| format!("{}, N_{} {}", row.row, c.k, c.direction);
     let lines = all().map(|(row, c)| (name(row, c), role(report, &row.row)));
@@ -42,13 +38,12 @@ pub(super) fn hub_counts(report: &Report, hubs: &[RowHubs]) -> Option<Table> {
     t.column("Robin Hood", all().map(|(_, c)| spread(c.robin_hood, 3)));
     t.column("in no list", all().map(|(_, c)| share(c.never.mean)));
     t.column("largest", all().map(|(_, c)| spread(c.largest, 1)));
-    Some(t)
+    t
 }
 
-/// Whether the claim's row has fewer hubs than the others; `None` where nothing was compared.
-pub(super) fn hub_differences(report: &Report, differences: &[HubDifference]) -> Option<Table> {
+/// Whether the claim's row has fewer hubs than the others.
+pub(super) fn hub_differences(report: &Report, differences: &[HubDifference]) -> Table {
     let all = || differences.iter();
-    let first = all().next()?;
     let lines = all().map(|d| (format!("{} − {}", d.row, d.minus), role(report, &d.row)));
     let mut t = Table::new("Differences of hubs", "difference", lines).noted(
         "Below 0: fewer hubs. Interval: 95 % percentile bootstrap over seeds and test images, 2,000 \
@@ -56,10 +51,13 @@ pub(super) fn hub_differences(report: &Report, differences: &[HubDifference]) ->
     );
     t.column("hs-sum", all().map(|d| signed_to(d.hs_sum, 2)));
     t.column("95 % interval", all().map(|d| interval_to(d.hs_sum_ci95, 2)));
-    let skewness = format!("skewness of N_{} {}", first.k, first.direction);
-    t.column(skewness, all().map(|d| signed_to(d.skewness, 2)));
+    let first = differences.first().map(|d| format!(" of N_{} {}", d.k, d.direction));
+    t.column(
+        format!("skewness{}", first.unwrap_or_default()),
+        all().map(|d| signed_to(d.skewness, 2)),
+    );
     t.column("95 % interval", all().map(|d| interval_to(d.skewness_ci95, 2)));
-    Some(t)
+    t
 }
 
 /// A mean with its standard deviation over seeds, if there are several: `9.03 ± 0.31`.
@@ -84,8 +82,8 @@ mod tests {
     #[test]
     fn cells_stand_under_their_heads() {
         let report = sample::report(24.3, -5.5, &[1]);
-        assert!(hubs(&report, &[]).is_none() && hub_counts(&report, &[]).is_none());
-        assert!(hub_differences(&report, &[]).is_none());
+        let none = [hubs(&report, &[]), hub_counts(&report, &[]), hub_differences(&report, &[])];
+        assert!(none.iter().all(|table| table.lines.is_empty()));
         let at = |mean| Spread { mean, sd: Some(0.25) };
         let counts = |direction, k, skewness| HubCounts {
             direction,
@@ -102,15 +100,15 @@ mod tests {
             counts: vec![counts(Direction::I2t, 1, 1.5), counts(Direction::T2i, 10, sum / 4.0)],
         };
         let mut all = vec![row("Full", 9.0, None), row("w/o FNE", 12.0, None)];
-        let table = hubs(&report, &all).unwrap();
+        let table = hubs(&report, &all).filled();
         assert_eq!(heads(&table), ["hs-sum", "i2t N_1", "t2i N_10"]);
         assert_eq!(texts(&table, "w/o FNE"), ["12.00 ± 0.25", "1.50 ± 0.25", "3.00 ± 0.25"]);
         assert_eq!([table.lines[0].1, table.lines[1].1], [Role::Method, Role::Other]);
         all[0].paper_hs_sum = Some(9.03);
-        let table = hubs(&report, &all).unwrap();
+        let table = hubs(&report, &all);
         assert_eq!(heads(&table)[..2], ["hs-sum", "paper hs-sum"]);
         assert_eq!((texts(&table, "Full")[1], texts(&table, "w/o FNE")[1]), ("9.03", "–"));
-        let table = hub_counts(&report, &all).unwrap();
+        let table = hub_counts(&report, &all);
         assert_eq!(
             texts(&table, "Full, N_10 t2i"),
             ["2.25 ± 0.25", "0.500 ± 0.250", "12.5 %", "31.0"]
@@ -126,7 +124,7 @@ mod tests {
             skewness: 0.75,
             skewness_ci95: [0.5, 1.0],
         }];
-        let table = hub_differences(&report, &differences).unwrap();
+        let table = hub_differences(&report, &differences);
         assert_eq!(table.columns[2].label, "skewness of N_1 t2i");
         let want = ["−3.00", "−4.50 to 0.25", "+0.75", "0.50 to 1.00"];
         assert_eq!(texts(&table, "Full − w/o FNE"), want);

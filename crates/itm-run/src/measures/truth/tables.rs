@@ -9,10 +9,9 @@ use super::{EpochDraws, Truth};
 use crate::audit::DetectionAt;
 use crate::report::{Report, Row, of_rows, role};
 
-/// Measures against the complete truth; `None` where there is none.
-pub(super) fn relevance(report: &Report, truths: &[Option<Truth>]) -> Option<Table> {
+/// Measures against the complete truth.
+pub(super) fn relevance(report: &Report, truths: &[Option<Truth>]) -> Table {
     let all = || truths.iter().map(Option::as_ref);
-    all().find_map(|t| t)?;
     let priors = || all().filter_map(|t| t?.prior);
     let at = match priors().next() {
         Some(first) if priors().all(|p| p == first) => format!("Brier skill, p = {}", prior(first)),
@@ -33,13 +32,12 @@ pub(super) fn relevance(report: &Report, truths: &[Option<Truth>]) -> Option<Tab
         t.numbers("base rate", all().map(|t| t?.base_rate), share);
         t.numbers("candidates", all().map(|t| t?.candidates), count);
     }
-    Some(t)
+    t
 }
 
-/// Shares of drawn negatives that were false negatives; `None` where that is not known.
-pub(super) fn draws(report: &Report, truths: &[Option<Truth>]) -> Option<Table> {
+/// Shares of drawn negatives that were false negatives.
+pub(super) fn draws(report: &Report, truths: &[Option<Truth>]) -> Table {
     let all = || truths.iter().map(Option::as_ref);
-    all().find_map(|t| t?.drawn_true_share)?;
     let others: BTreeSet<&String> =
         all().flatten().flat_map(|t| t.other_true_shares.keys()).collect();
     let mut t = of_rows(report, "Drawn negatives that were truly false negatives").noted(
@@ -57,7 +55,7 @@ pub(super) fn draws(report: &Report, truths: &[Option<Truth>]) -> Option<Table> 
         t.numbers(name, all().map(|t| t?.other_true_shares.get(name).copied()), share);
     }
     t.numbers("draws", all().map(|t| t?.draws), count);
-    Some(t)
+    t
 }
 
 /// The epochs of the claim's row, or of the first row that has epochs; `None` if no row has epochs.

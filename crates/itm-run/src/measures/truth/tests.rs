@@ -53,16 +53,17 @@ fn sample_truths(report: &Report) -> Vec<Option<Truth>> {
 fn cells_stand_under_their_heads() {
     let report = sample::report(24.3, -5.5, &[1, 2, 3]);
     let all = sample_truths(&report);
-    let table = tables::relevance(&report, &all).unwrap();
+    let table = tables::relevance(&report, &all);
     let want = ["0.873", "−0.021", "0.184", "2.1 %", "1,234,567"];
     assert_eq!(texts(&table, "Full")[2..], want);
     assert_eq!(table.columns[3].label, "Brier skill, p = 1e-4");
-    let draws = tables::draws(&report, &all).unwrap();
+    let draws = tables::draws(&report, &all);
     assert_eq!(texts(&draws, "Full"), ["3.1 %", "2.4 %", "27.0 %", "48,000"]);
     assert_eq!(texts(&draws, crate::report::CCA), ["–"; 4]);
     let names: Vec<_> = table.lines.iter().map(|line| &line.0).collect();
     assert_eq!(names, report.rows.iter().map(|row| &row.name).collect::<Vec<_>>());
-    assert!(tables::relevance(&report, &vec![None; report.rows.len()]).is_none());
+    let none = tables::relevance(&report, &vec![None; report.rows.len()]).filled();
+    assert!(none.lines.is_empty() && none.columns.is_empty());
 }
 
 /// The measure itself: a row without a training has only what its scores give, and a row that was not looked at has no truth.
@@ -72,7 +73,7 @@ fn rows_that_were_looked_at_have_numbers() {
     let (mut report, audit) = (sample::report(24.3, -5.5, &[1]), Audit::default());
     let scores = tests::by_truth(&source);
     audit.look(&tests::trial(&source, &scores)).unwrap();
-    let section = audit.section(&mut report).unwrap();
+    let section = audit.section(&mut report).unwrap().filled();
     let known = report.rows.iter().filter_map(|row| Some((&row.name[..], row.truth.as_ref()?)));
     let [("Full", numbers)] = known.collect::<Vec<_>>()[..] else { panic!("{:?}", report.rows) };
     assert_eq!(numbers["map_at_r"], 1.0, "true pairs are first");

@@ -74,7 +74,7 @@ impl Generators {
     pub(super) fn tables(&self, report: &Report) -> Vec<Table> {
         let seen = self.0.lock().expect("no panic under this lock");
         let rows: Vec<&str> = report.rows.iter().map(|row| row.name.as_str()).collect();
-        [table(report, &seen, &rows), examples(&seen, &rows)].into_iter().flatten().collect()
+        [table(report, &seen, &rows)].into_iter().chain(examples(&seen, &rows)).collect()
     }
 }
 
@@ -109,11 +109,7 @@ fn firsts(made: &[Made]) -> Vec<usize> {
 }
 
 /// A line per discriminator; for each generator its sentences of the same seed, and of the other seeds.
-fn table(report: &Report, seen: &Seen, rows: &[&str]) -> Option<Table> {
-    let generators = generators(seen, rows);
-    if generators.is_empty() {
-        return None;
-    }
+fn table(report: &Report, seen: &Seen, rows: &[&str]) -> Table {
     let mut t = of_rows(report, "Generator and discriminator (Table 4)").noted(
         "Share of the sentences that the generator, above the column, makes from the test captions and the row scores below their captions; \
          a tie counts against the row. Other seed: the generator and the row had other seeds. VSE-C's edits are in the table of edited captions. \
@@ -127,16 +123,14 @@ fn table(report: &Report, seen: &Seen, rows: &[&str]) -> Option<Table> {
             seen.scores.iter().filter(pair).map(|(_, found)| &found.below[..]).collect();
         Share::over(&runs)
     };
-    for generator in generators {
+    for generator in generators(seen, rows) {
         for (same, head) in [(true, ""), (false, ", other seed")] {
             let found = || rows.iter().map(|row| of(generator, row, same));
-            if found().flatten().next().is_some() {
-                t.numbers(format!("{generator}{head}"), found().map(|s| Some(s?.value)), share);
-                t.numbers("95 % interval", found().map(|s| Some(s?.ci95)), percent);
-            }
+            t.numbers(format!("{generator}{head}"), found().map(|s| Some(s?.value)), share);
+            t.numbers("95 % interval", found().map(|s| Some(s?.ci95)), percent);
         }
     }
-    Some(t)
+    t
 }
 
 /// The rows that made sentences, in the order of the report.
@@ -245,12 +239,13 @@ mod tests {
         let name = |seed| ("Full".to_owned(), seed);
         let below = |right| Scored { below: vec![[right, 4]; 3], examples: vec![[0.9, 0.25]] };
         let mut seen = Seen { captions: vec!["caption".into()], ..Seen::default() };
-        assert!(table(&report, &seen, &rows).is_none() && examples(&seen, &rows).is_none());
+        let none = table(&report, &seen, &rows);
+        assert!(none.columns.is_empty() && examples(&seen, &rows).is_none());
         for (generator, judge, right) in [(0, 0, 4), (1, 1, 2), (0, 1, 1), (1, 0, 1)] {
             seen.scores.insert((name(generator), name(judge)), below(right));
         }
         seen.made = vec![(name(0), vec![made(0, "a")]), (name(1), vec![])];
-        let table = table(&report, &seen, &rows).unwrap();
+        let table = table(&report, &seen, &rows);
         let heads: Vec<&str> = table.columns.iter().map(|column| column.label.as_str()).collect();
         assert_eq!(heads, ["Full", "95 % interval", "Full, other seed", "95 % interval"]);
         let cells = texts(&table, "Full");

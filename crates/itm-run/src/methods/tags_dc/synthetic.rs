@@ -48,11 +48,10 @@ impl Measure for SyntheticSentences {
         let gaps = self.gaps.rows(report, |seeds| Some(Gaps::over(seeds)));
         let mut section = Section::new("Synthetic sentences");
         section.add_rows(report, |row| row.truth.get_or_insert_default(), &rows)?;
-        let of_rows = [table(report, &rows), by_kind(report, &rows), of_all(report, &rows)];
-        section.tables.extend(of_rows.into_iter().flatten());
+        section.tables = [table, by_kind, of_all].map(|of| of(report, &rows)).into();
         section.tables.extend(fluency(report, &rows, &others));
         section.tables.extend(self.generators.tables(report));
-        section.tables.extend(gaps::table(report, &gaps));
+        section.tables.push(gaps::table(report, &gaps));
         section.figures.extend(gaps::figures(report, &gaps));
         Ok(section)
     }
@@ -105,10 +104,9 @@ fn fluency(
     Some(t)
 }
 
-/// Truly false sentences and judged words of every row; `None` where no row makes sentences.
-fn table(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
+/// Truly false sentences and judged words of every row.
+fn table(report: &Report, rows: &[Option<SentenceShares>]) -> Table {
     let found = || rows.iter().map(Option::as_ref);
-    found().find_map(|truth| truth?.synthetic.as_ref())?;
     let mut t = of_rows(report, "Synthetic sentences").noted(
         "Negatives that each row makes from the test captions, without noise. Truly false: share that the image denies, among sentences \
          of the world. Below caption: share that scores below the caption. Seen: share of the changed words of false sentences that the \
@@ -126,23 +124,19 @@ fn table(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
     ];
     for (head, of, with_interval) in columns {
         let each = || found().map(|truth| of(truth?));
-        if each().flatten().next().is_none() {
-            continue;
-        }
         t.numbers(head, each().map(|s| Some(s?.value)), share);
         if with_interval {
             t.numbers("95 % interval", each().map(|s| Some(s?.ci95)), percent);
         }
     }
-    Some(t)
+    t
 }
 
 /// All sentences as the paper's annotators judged them: false, true, no sentence; then by the kind of the one changed word.
-fn of_all(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
+fn of_all(report: &Report, rows: &[Option<SentenceShares>]) -> Table {
     let found = || rows.iter().map(|row| row.as_ref()?.synthetic.as_ref());
     let kinds: BTreeSet<&String> =
         found().flatten().flat_map(|s| s.of_all_by_kind.keys()).collect();
-    found().flatten().find_map(|s| s.of_all.as_ref())?;
     let mut t = of_rows(report, "All synthetic sentences: false, true, no sentence").noted(
         "Shares of all sentences, also of broken ones, as the paper counts (96.5 % not true): a broken sentence is not true, so this measure \
          grows with them. False per caption: sentences of the world that the image denies. By kind: only sentences with one changed word; \
@@ -158,14 +152,13 @@ fn of_all(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
     for kind in kinds {
         t.numbers(kind, found().map(|s| s?.of_all_by_kind.get(kind)), three);
     }
-    Some(t)
+    t
 }
 
 /// Truly false sentences, by the kind of their one changed word.
-fn by_kind(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
+fn by_kind(report: &Report, rows: &[Option<SentenceShares>]) -> Table {
     let found = || rows.iter().map(|row| Some(&row.as_ref()?.synthetic.as_ref()?.by_kind));
     let kinds: BTreeSet<&String> = found().flatten().flat_map(|by_kind| by_kind.keys()).collect();
-    kinds.first()?;
     let title = "Synthetic sentences that are truly false, by the word that changed";
     let note = "Only sentences of the world with one changed word; their number is in parentheses.";
     let mut t = of_rows(report, title).noted(note);
@@ -174,7 +167,7 @@ fn by_kind(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
         let text = |s: &Share| format!("{} ({})", share(s.value), s.of);
         t.numbers(kind, each, text);
     }
-    Some(t)
+    t
 }
 
 #[cfg(test)]
@@ -191,7 +184,9 @@ mod tests {
     fn rows_that_make_sentences_tell_of_them() {
         let report = sample::report(24.3, -5.5, &[1]);
         let mut rows = vec![None; report.rows.len()];
-        assert!(table(&report, &rows).is_none() && by_kind(&report, &rows).is_none());
+        for of in [table, by_kind, of_all] {
+            assert!(of(&report, &rows).filled().lines.is_empty());
+        }
         let share = |value: f64| Share { value, ci95: [value - 0.02, value + 0.01], of: 400 };
         let perplexity = |mean_perplexity| Fluency {
             mean_perplexity,
@@ -221,10 +216,10 @@ mod tests {
             }),
         });
         let want = ["96.5 %", "94.5 to 97.5 %", "25.0 %", "87.5 %", "75.0 %", "73.0 to 76.0 %"];
-        assert_eq!(texts(&table(&report, &rows).unwrap(), "Full"), want);
+        assert_eq!(texts(&table(&report, &rows).filled(), "Full"), want);
         let three = "62.5 %, 12.5 %, 25.0 % (400)";
-        assert_eq!(texts(&of_all(&report, &rows).unwrap(), "Full"), [three, "4.25", three]);
-        assert_eq!(texts(&by_kind(&report, &rows).unwrap(), "Full"), ["50.0 % (400)"]);
+        assert_eq!(texts(&of_all(&report, &rows), "Full"), [three, "4.25", three]);
+        assert_eq!(texts(&by_kind(&report, &rows), "Full"), ["50.0 % (400)"]);
         let mut others = vec![None; rows.len()];
         others[2] = Some([5.0, 40.0].map(|mean| Some(perplexity(mean))));
         let table = fluency(&report, &rows, &others).unwrap();
