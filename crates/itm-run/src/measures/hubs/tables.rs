@@ -51,11 +51,8 @@ pub(super) fn hub_differences(report: &Report, differences: &[HubDifference]) ->
     );
     t.column("hs-sum", all().map(|d| signed_to(d.hs_sum, 2)));
     t.column("95 % interval", all().map(|d| interval_to(d.hs_sum_ci95, 2)));
-    let first = differences.first().map(|d| format!(" of N_{} {}", d.k, d.direction));
-    t.column(
-        format!("skewness{}", first.unwrap_or_default()),
-        all().map(|d| signed_to(d.skewness, 2)),
-    );
+    let what = all().next().map(|d| format!("skewness of N_{} {}", d.k, d.direction));
+    t.column(what.unwrap_or_default(), all().map(|d| signed_to(d.skewness, 2)));
     t.column("95 % interval", all().map(|d| interval_to(d.skewness_ci95, 2)));
     t
 }

@@ -113,7 +113,7 @@ fn thresholds(t: &mut Table, any: &[&DetectionAt], lines: &[Vec<&DetectionAt>]) 
     for at in all {
         let found = || lines.iter().map(|line| line.iter().find(|d| d.threshold == at));
         t.numbers(format!("precision, λ = {at}"), found().map(|d| d?.precision), share);
-        t.numbers("recall", found().map(|d| d?.recall), share);
+        t.numbers(format!("recall, λ = {at}"), found().map(|d| d?.recall), share);
     }
 }
 
@@ -193,7 +193,8 @@ mod tests {
         );
         let table = detection(&report, &all).unwrap();
         let heads: Vec<_> = table.columns.iter().map(|c| c.label.as_str()).collect();
-        assert_eq!(heads, ["precision, λ = 0.001", "recall", "precision, λ = 0.5", "recall"]);
+        assert_eq!(heads[..2], ["precision, λ = 0.001", "recall, λ = 0.001"]);
+        assert_eq!(heads[2..], ["precision, λ = 0.5", "recall, λ = 0.5"]);
         assert_eq!(texts(&table, "Full, p = 1e-4"), ["75.0 %", "50.0 %", "–", "0.0 %"]);
         assert_eq!(texts(&table, "Full, rate"), ["75.0 %", "100.0 %", "–", "–"]);
     }
