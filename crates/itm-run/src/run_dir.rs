@@ -100,10 +100,9 @@ impl RunDir {
             ("data_sha256", &identity.data_sha256, &found.data_sha256),
             ("backend", &identity.backend, &found.backend),
         ] {
-            if expected != got {
-                let place = format!("{}, {key}", file.display());
-                return Err(Error::invalid(place, format!("`{expected}`"), format!("`{got}`")));
-            }
+            let place = format_args!("{}, {key}", file.display());
+            let [wanted, found] = [expected, got].map(|value| format!("`{value}`"));
+            Error::unless(expected == got, place, wanted, found)?;
         }
         if !path.join(CONFIG).exists() {
             write_bytes(&path.join(CONFIG), config.as_bytes())?; // its hash is the same

@@ -7,6 +7,7 @@ use itm_core::eval::{Protocol, TiePolicy};
 use itm_core::learn::{Method, Numbers, Observe, Step};
 use itm_core::scored::ranks_among;
 use itm_core::{Error, Result};
+use itm_kernels::random::mix;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -397,11 +398,9 @@ fn best(checkpoints: &Checkpoints, at: &Progress) -> Result<Option<PathBuf>> {
 
 /// One number from the run's seed and the step: SplitMix64's finaliser over both.
 fn step_seed(seed: u64, step: usize) -> u64 {
-    let mut z = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        ^ (step as u64).wrapping_add(1).wrapping_mul(0xD1B5_4A32_D192_ED03);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
+    const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
+    let step = (step as u64).wrapping_add(1).wrapping_mul(0xD1B5_4A32_D192_ED03);
+    mix((seed.wrapping_mul(GAMMA) ^ step).wrapping_sub(GAMMA)) // `mix` adds it first
 }
 
 #[cfg(test)]
