@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use itm_core::cca::CcaOptions;
-use itm_core::data::{CentredRoots, Dataset, Features, WordVectors, mean_row};
+use itm_core::data::{CentredRoots, Dataset, Features, Split, WordVectors, mean_row};
 use itm_core::encoders::{DualPieces, DualShape};
 use itm_core::learn::Word;
 use itm_core::text::{
@@ -17,7 +17,6 @@ use rayon::prelude::*;
 
 use crate::config::{ImageFeatures, Target};
 use crate::source::Source;
-use crate::split::{Split, Splits};
 
 /// How a method reads captions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,9 +72,9 @@ impl Captions {
 
 /// The transformed features of all splits; a mean is the mean of the training split.
 ///
-/// Given rows stand beside them, minus their own mean. The features have width 0 if a method sees pictures.
-pub(crate) fn features(data: &Dataset, target: &Target) -> Splits<Features> {
-    let parts = Splits { train: &data.train, val: &data.val, test: &data.test };
+/// Given rows stand beside them, minus their own mean. The features have width 0 if a method sees pictures. In the order of [`Split::ALL`].
+pub(crate) fn features(data: &Dataset, target: &Target) -> [Features; 3] {
+    let parts = [&data.train, &data.val, &data.test];
     let train = &data.train.features;
     let centred = match target.features {
         ImageFeatures::Pictures => return parts.map(|_| Features { dim: 0, values: vec![] }),
@@ -128,7 +127,8 @@ pub(crate) struct Reading {
     pub(crate) captions: Captions,
     /// Number of words, word pieces or stems.
     pub(crate) vocabulary: usize,
-    texts: Splits<Vec<Vec<u32>>>,
+    /// In the order of [`Split::ALL`].
+    texts: [Vec<Vec<u32>>; 3],
     reader: Reader,
 }
 
@@ -175,20 +175,20 @@ impl Reading {
             Reader::DualPieces(pieces) => pieces.vocabulary(),
             Reader::Stems(terms, rows, _) => terms.len() + rows.dim,
         };
-        let none = Splits { train: vec![], val: vec![], test: vec![] };
-        let mut reading = Self { captions, vocabulary, texts: none, reader };
+        let mut reading = Self { captions, vocabulary, texts: Default::default(), reader };
         let read = |split: Split| -> Result<Vec<Vec<u32>>> {
             let all = source.part(split).0.captions.par_iter().enumerate();
             let place = |k: usize| format!("{}, line {} of the {split} captions", data.name, k + 1);
             all.map(|(k, caption)| reading.read_at(&|| place(k), caption)).collect()
         };
-        reading.texts = Splits::try_new(read)?;
+        let [train, val, test] = Split::ALL.map(read);
+        reading.texts = [train?, val?, test?];
         Ok(reading)
     }
 
     /// The texts of a split.
     pub(crate) fn texts(&self, split: Split) -> &[Vec<u32>] {
-        self.texts.of(split)
+        &self.texts[split as usize]
     }
 
     /// The stems, if captions are read as stems.

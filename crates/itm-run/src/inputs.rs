@@ -1,13 +1,12 @@
 //! The inputs of a method: the items of each split, and the batches of an epoch.
 
-use itm_core::data::Features;
+use itm_core::data::{Features, Split};
 use itm_core::learn::{Batch, ImageItems, Images, Items, Rows};
 use itm_core::{Error, Pairs, Relevance, Result};
 
 use crate::encoded::Reading;
 use crate::pictures::{Pictures, View};
 use crate::source::Source;
-use crate::split::{Split, Splits};
 
 /// What a method sees of an image.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,8 +22,8 @@ pub enum Sees {
 
 /// The items of all splits, and the true pairs for audits of a training.
 pub(crate) struct Inputs<'a> {
-    /// Features or regions; features of width 0 where the method sees pictures.
-    items: Splits<Items<'a>>,
+    /// Features or regions, in the order of [`Split::ALL`]; features of width 0 where the method sees pictures.
+    items: [Items<'a>; 3],
     /// `None` unless the method sees pictures.
     pictures: Option<Pictures>,
     /// True pairs of the training split, if they are known, only for audits.
@@ -38,14 +37,16 @@ impl<'a> Inputs<'a> {
     /// If a picture has no file, or if the method sees regions and the data were read without regions.
     pub(crate) fn new(
         source: &'a Source,
-        features: &'a Splits<Features>,
+        features: &'a [Features; 3],
         reading: &'a Reading,
         sees: Sees,
     ) -> Result<Self> {
-        let items = |split| -> Result<Items<'a>> {
+        let items = |split: Split| -> Result<Items<'a>> {
             let part = source.part(split).0;
             let images = match (sees, &part.regions) {
-                (Sees::Features | Sees::Pictures(_), _) => ImageItems::Features(features.of(split)),
+                (Sees::Features | Sees::Pictures(_), _) => {
+                    ImageItems::Features(&features[split as usize])
+                }
                 (Sees::Regions, Some(regions)) => ImageItems::Regions(regions),
                 (Sees::Regions, None) => {
                     return Err(Error::invalid(&source.title, "regions", "none that were read"));
@@ -57,21 +58,23 @@ impl<'a> Inputs<'a> {
             Sees::Pictures(view) => Some(Pictures::new(source, view)?),
             Sees::Features | Sees::Regions => None,
         };
-        Ok(Self { items: Splits::try_new(items)?, pictures, truth: source.part(Split::Train).1 })
+        let [train, val, test] = Split::ALL.map(items);
+        let items = [train?, val?, test?];
+        Ok(Self { items, pictures, truth: source.part(Split::Train).1 })
     }
 
     /// The items of a split.
     pub(crate) fn items(&self, split: Split) -> Items<'_> {
-        let mut items: Items<'_> = *self.items.of(split);
+        let mut items: Items<'_> = self.items[split as usize];
         if let Some(pictures) = &self.pictures {
-            items.images = ImageItems::Pictures(pictures.splits.of(split));
+            items.images = ImageItems::Pictures(&pictures.splits[split as usize]);
         }
         items
     }
 
     /// Begins to prepare the pictures of these steps: captions and seed of each step, in order.
     pub(crate) fn ahead<'s>(&mut self, steps: impl Iterator<Item = (&'s [usize], u64)>) {
-        let pairs = self.items.train.pairs;
+        let pairs = self.items[Split::Train as usize].pairs;
         let Some(pictures) = &mut self.pictures else { return };
         pictures.ahead(steps.map(|(captions, seed)| (images_of(pairs, captions), seed)).collect());
     }
@@ -86,7 +89,7 @@ impl<'a> Inputs<'a> {
         seed: u64,
         take: impl FnOnce(&Batch) -> T,
     ) -> Result<T> {
-        let items = self.items.train;
+        let items = self.items[Split::Train as usize];
         let (rows, numbers) = (Rows::of(&items, captions), images_of(items.pairs, captions));
         Ok(match (&mut self.pictures, items.images) {
             (Some(pictures), _) => {
@@ -117,7 +120,7 @@ mod tests {
     impl<'a> Inputs<'a> {
         /// The same items for all splits, with or without a truth.
         pub(crate) fn of_items(items: Items<'a>, truth: Option<&'a Relevance>) -> Self {
-            Self { items: Splits { train: items, val: items, test: items }, pictures: None, truth }
+            Self { items: [items; 3], pictures: None, truth }
         }
     }
 

@@ -16,6 +16,7 @@ use std::process::{Command, ExitStatus};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use itm_core::data::Split;
 use itm_core::learn::Method;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -27,7 +28,6 @@ use crate::config::Config;
 use crate::disk::Disk;
 use crate::inputs::Inputs;
 use crate::methods::ALL;
-use crate::split::Split;
 use crate::store::{Identity, Store};
 use crate::tests;
 use crate::train::{Progress, Training, chosen};

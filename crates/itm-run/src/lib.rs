@@ -44,7 +44,6 @@ mod scenes;
 #[cfg(all(feature = "search", feature = "cpu"))]
 mod search;
 mod source;
-mod split;
 mod starts;
 pub mod stop;
 mod store;

@@ -1,13 +1,13 @@
 //! A model of a row and seed, with its data.
 
 use itm_core::Result;
+use itm_core::data::Split;
 use itm_core::learn::{Method, Word, WordMaps, WordPairs};
 use itm_core::scored::Scored;
 
 use crate::encoded::Reading;
 use crate::inputs::Inputs;
 use crate::source::Source;
-use crate::split::Split;
 use crate::train::Plan;
 
 /// A model of a row and seed, with its data.

@@ -3,12 +3,12 @@
 use std::io::stdout;
 use std::path::{Path, PathBuf};
 
+use itm_core::data::Split;
 use itm_core::{Error, Result};
 
 use crate::methods::{Negatives, TrainedModel, filler};
 use crate::run::Run;
 use crate::run_dir::new_path;
-use crate::split::Split;
 
 /// Writes the negatives and returns their folder.
 ///

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use itm_core::Result;
+use itm_core::data::Split;
 use itm_core::learn::PictureItems;
 use itm_core::vision::{Ahead, Augment, Picture, PictureBatch, PictureSource, Prefetch, Transform};
 use itm_kernels::random;
 
 use crate::source::Source;
-use crate::split::Splits;
 
 /// Batches that are ready or in preparation.
 pub(crate) const BATCHES_AHEAD: usize = 4;
@@ -27,7 +27,8 @@ pub struct View {
 /// The pictures of all splits, and the batches of the next steps.
 pub(crate) struct Pictures {
     view: View,
-    pub(crate) splits: Splits<OfSplit>,
+    /// In the order of [`Split::ALL`].
+    pub(crate) splits: [OfSplit; 3],
     next: Option<Prefetch<(Job, PictureBatch)>>,
 }
 
@@ -48,12 +49,13 @@ impl Pictures {
     pub(crate) fn new(source: &Source, view: View) -> Result<Self> {
         let transform = view.transform;
         let of = |split| Ok(OfSplit { transform, all: Arc::new(source.pictures(split)?) });
-        Ok(Self { view, splits: Splits::try_new(of)?, next: None })
+        let [train, val, test] = Split::ALL.map(of);
+        Ok(Self { view, splits: [train?, val?, test?], next: None })
     }
 
     /// Begins to make the pictures of these steps.
     pub(crate) fn ahead(&mut self, steps: Vec<Job>) {
-        let (view, train) = (self.view, self.splits.train.all.clone());
+        let (view, train) = (self.view, self.splits[Split::Train as usize].all.clone());
         let prepare = move |job: Job| Ok((job.clone(), batch(&view, &train, &job)?));
         self.next = Some(Prefetch::new(steps, reach(), prepare));
     }
@@ -72,7 +74,9 @@ impl Pictures {
                 assert_eq!(job, (images.to_vec(), seed), "pictures of another step");
                 Ok(pictures)
             }
-            None => batch(&self.view, &self.splits.train.all, &(images.to_vec(), seed)),
+            None => {
+                batch(&self.view, &self.splits[Split::Train as usize].all, &(images.to_vec(), seed))
+            }
         }
     }
 }
@@ -115,7 +119,6 @@ fn reach() -> Ahead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::split::Split;
     use crate::tests;
 
     fn source() -> Source {
@@ -152,7 +155,7 @@ mod tests {
     fn a_split_is_whole_and_in_order() {
         let source = source();
         let pictures = pictures(&source);
-        let test = pictures.splits.of(Split::Test);
+        let test = &pictures.splits[Split::Test as usize];
         let in_order: Vec<usize> = (0..test.len()).collect();
         let all: Vec<_> = test.some(&in_order).map(|batch| batch.unwrap()).collect();
         assert_eq!(all.iter().map(|b| b.images).collect::<Vec<_>>(), [16, 4]);

@@ -3,6 +3,7 @@
 mod dry;
 mod memory;
 
+use itm_core::data::Split;
 use itm_core::{Error, Result};
 use itm_report::format::bytes;
 
@@ -10,7 +11,6 @@ pub(crate) use dry::memory;
 
 use crate::cli;
 use crate::source::Source;
-use crate::split::Split;
 use crate::system;
 use memory::available;
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use itm_core::data::{
-    Bounds, Dataset, ImageFolder, Judgements, Manifest, RegionSource, SplitData, WordVectors,
-    load_pictures, load_precomp, probe_image, sha256_hex, turned_pictures,
+    Bounds, Dataset, ImageFolder, Judgements, Manifest, RegionSource, Split, SplitData,
+    WordVectors, load_pictures, load_precomp, probe_image, sha256_hex, turned_pictures,
 };
 use itm_core::files::{LARGEST_TEXT, read};
 use itm_core::learn::WordMap;
@@ -20,7 +20,6 @@ use scenes::{Grounding, Role, Scenes, ScenesSplit, analyse, entails, grounding, 
 
 use crate::config::{Config, DatasetName, ImageFeatures, Target, load_options};
 use crate::progress;
-use crate::split::{Split, Splits};
 use evidence::identify;
 
 /// A data set, its truth if known, and its pictures.
@@ -79,7 +78,8 @@ pub(crate) struct Thumbnail {
 }
 
 enum Pictures {
-    Scenes(Box<Splits<ScenesSplit>>),
+    /// In the order of [`Split::ALL`].
+    Scenes(Box<[ScenesSplit; 3]>),
     Files(ImageFolder),
 }
 
@@ -130,8 +130,7 @@ impl Source {
         };
         dataset.transform_regions(config.target.region_transform)?;
         let Scenes { train, val, test, .. } = scenes;
-        let world = Splits { train, val, test };
-        let truth = Truth { train: world.train.relevance(), test: world.test.relevance() };
+        let truth = Truth { train: train.relevance(), test: test.relevance() };
         Ok(Self {
             dataset,
             truth: Some(truth),
@@ -144,7 +143,7 @@ impl Source {
             vocabulary: None,
             word_vectors: None,
             embeddings: vec![],
-            pictures: Pictures::Scenes(Box::new(world)),
+            pictures: Pictures::Scenes(Box::new([train, val, test])),
         })
     }
 
@@ -217,7 +216,7 @@ impl Source {
     pub(crate) fn pictures(&self, split: Split) -> Result<Vec<PictureSource>> {
         match &self.pictures {
             Pictures::Scenes(world) => {
-                let split = world.of(split);
+                let split = &world[split as usize];
                 let drawn = (0..split.len()).into_par_iter().map(|i| split.image(i));
                 Ok(drawn.map(|image| PictureSource::Decoded(Arc::new(image))).collect())
             }
@@ -245,7 +244,7 @@ impl Source {
     pub(crate) fn odds(&self, split: Split) -> Option<Result<ScoreMatrix>> {
         let Pictures::Scenes(world) = &self.pictures else { return None };
         let pairs = &self.part(split).0.pairs; // fewer than the world's if only the first images are evaluated
-        let of_all = world.of(split).posterior();
+        let of_all = world[split as usize].posterior();
         Some(of_all.and_then(|all| all.block(0..pairs.images(), 0..pairs.texts())))
     }
 
@@ -253,7 +252,7 @@ impl Source {
     /// Empty if this truth is not known.
     pub(crate) fn grounded(&self, split: Split, image: usize, text: usize) -> Vec<Grounded> {
         let Pictures::Scenes(world) = &self.pictures else { return vec![] };
-        let split = world.of(split);
+        let split = &world[split as usize];
         let (scene, caption) = (&split.scenes[image], &split.captions[text].text);
         let (Some(met), Some(parsed)) = (grounding(scene, caption), analyse(caption)) else {
             return vec![];
@@ -275,7 +274,7 @@ impl Source {
     /// Whether a sentence is false of an image of the built-in world; `None` if the sentence is not one of that world.
     pub(crate) fn denies(&self, split: Split, image: usize, sentence: &str) -> Option<bool> {
         let Pictures::Scenes(world) = &self.pictures else { return None };
-        Some(!entails(&world.of(split).scenes[image], &parse(sentence)?))
+        Some(!entails(&world[split as usize].scenes[image], &parse(sentence)?))
     }
 
     /// What a word of a caption of the built-in world describes, by the word's number; `None` for function words.
@@ -313,7 +312,7 @@ impl Source {
         let name = self.part(split).0.images[image].clone();
         match &self.pictures {
             Pictures::Scenes(world) => {
-                Thumbnail { name, mime: "image/png", bytes: world.of(split).png(image) }
+                Thumbnail { name, mime: "image/png", bytes: world[split as usize].png(image) }
             }
             Pictures::Files(folder) => {
                 // Only what is a whole picture comes into a page.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use itm_core::data::sha256_hex;
+use itm_core::data::{Split, sha256_hex};
 use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix, files};
 use safetensors::tensor::TensorView;
@@ -22,7 +22,6 @@ use crate::disk::{Disk, SystemDisk, make_folders, replace};
 use crate::model::Model;
 use crate::progress;
 use crate::run::Run;
-use crate::split::Split;
 
 const TENSOR: &str = "scores";
 /// The only key of the header's metadata. Several keys would be written in another order each time.

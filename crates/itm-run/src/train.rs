@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use itm_core::audit::{Candidates, Draws};
+use itm_core::data::Split;
 use itm_core::eval::{Protocol, TiePolicy};
 use itm_core::learn::{Method, Numbers, Observe, Step};
 use itm_core::scored::ranks_among;
@@ -17,7 +18,6 @@ use crate::audit;
 use crate::checkpoint::{self, Checkpoints, WholeCheckpoint};
 use crate::inputs::Inputs;
 use crate::log::{Line, Log};
-use crate::split::Split;
 use crate::stop;
 
 /// How long a method trains.

@@ -36,7 +36,7 @@ fn golden_numbers_of_words() {
     ] {
         target.min_word_count = min_word_count;
         let reading = Reading::new(&source, &target, Captions::Words(marks)).unwrap();
-        assert_eq!((reading.vocabulary, &reading.texts.test[..2]), (size, &want[..]));
+        assert_eq!((reading.vocabulary, &reading.texts(Split::Test)[..2]), (size, &want[..]));
         assert_eq!(reading.note(&source), None);
     }
 }
@@ -93,7 +93,10 @@ fn tokens_and_a_vocabulary_of_a_file() {
     let captions = || Captions::Words(Marks::StartEnd);
     let built = Reading::new(&source, &target, captions()).unwrap();
     // . a dog here is n't x
-    assert_eq!((built.vocabulary, &built.texts.test[0][..]), (11, &[9, 1, 4, 6, 7, 2, 10][..]));
+    assert_eq!(
+        (built.vocabulary, &built.texts(Split::Test)[0][..]),
+        (11, &[9, 1, 4, 6, 7, 2, 10][..])
+    );
     let words = built.words("The dog isn't.").unwrap();
     assert_eq!((&words[3].text[..], words[3].pieces.clone()), ("n't", 4..5));
     let folder = tempfile::tempdir().unwrap();
@@ -103,7 +106,7 @@ fn tokens_and_a_vocabulary_of_a_file() {
     fs::write(&file, json).unwrap();
     source.vocabulary = Some(file.clone());
     let read = Reading::new(&source, &target, captions()).unwrap();
-    assert_eq!((read.vocabulary, &read.texts.test[0][..]), (6, &[2, 4, 1, 1, 5, 1, 3][..]));
+    assert_eq!((read.vocabulary, &read.texts(Split::Test)[0][..]), (6, &[2, 4, 1, 1, 5, 1, 3][..]));
     let note =
         "the vocabulary comes from `words.json`: 6 entries, 1 of them in no training caption";
     assert_eq!(read.note(&source).as_deref(), Some(note));
@@ -120,7 +123,7 @@ fn an_empty_caption_needs_marks() {
     let read = |captions| Reading::new(&source, &target, captions);
     let marked = read(Captions::Words(Marks::StartEnd)).unwrap();
     let n = marked.vocabulary as u32;
-    assert_eq!(marked.texts.val[7], [n - 2, n - 1]);
+    assert_eq!(marked.texts(Split::Val)[7], [n - 2, n - 1]);
     for without in [Captions::Words(Marks::Off), Captions::Stems] {
         let line = read(without).err().unwrap().to_string();
         let want = "scenes, line 8 of the val captions: expected a caption that is not empty, because it has no marks, got an empty line";
@@ -138,7 +141,7 @@ fn marks_stand_around_the_same_words() {
     assert_eq!(marked.words_by_number().unwrap(), [&words[..], &["", ""]].concat());
     assert_eq!((words[..2].concat(), words.len()), (String::new(), plain.vocabulary));
     let n = plain.vocabulary as u32;
-    for (plain, marked) in plain.texts.val.iter().zip(&marked.texts.val) {
+    for (plain, marked) in plain.texts(Split::Val).iter().zip(marked.texts(Split::Val)) {
         assert_eq!(*marked, [&[n], plain.as_slice(), &[n + 1]].concat());
     }
 }
@@ -172,7 +175,7 @@ fn a_target_can_ask_for_marks() {
     let off = read(words).unwrap();
     let marks = [0, 1].map(|k| off.vocabulary as u32 + k);
     assert_eq!(on.vocabulary, off.vocabulary + 2);
-    for (on, off) in on.texts.test.iter().zip(&off.texts.test) {
+    for (on, off) in on.texts(Split::Test).iter().zip(off.texts(Split::Test)) {
         assert_eq!(on[1..on.len() - 1], off[..]);
         assert_eq!([on[0], on[on.len() - 1]], marks);
     }
@@ -195,7 +198,7 @@ fn words_point_at_their_numbers() {
     let of = |captions: Captions| {
         let reading = Reading::new(&source, &target, captions).unwrap();
         let words = reading.words(&source.dataset.test.captions[0]).unwrap();
-        (words, reading.texts.test[0].clone())
+        (words, reading.texts(Split::Test)[0].clone())
     };
     let (plain, of_plain) = of(Captions::Words(Marks::Off));
     let (marked, of_marked) = of(Captions::Words(Marks::StartEnd));
@@ -226,12 +229,12 @@ fn pieces_are_those_of_the_folder_and_features_stay_away() {
     let target = target(ImageFeatures::Pictures);
     let reading = Reading::new(&source, &target, captions).unwrap();
     assert_eq!(reading.vocabulary, 5);
-    assert_eq!(reading.texts.test[0], [2, 4, 1, 1, 3]);
+    assert_eq!(reading.texts(Split::Test)[0], [2, 4, 1, 1, 3]);
     // Without cleaning, case and punctuation stay for the tokenizer, which here makes each sign an unknown piece.
     let raw = Captions::Pieces(folder.path().into(), Cleaning::Raw);
     let raw = Reading::new(&source, &target, raw).unwrap();
-    assert_eq!(raw.texts.test[0], [2, 4, 1, 1, 1, 1, 3]);
-    let features = features(&source.dataset, &target).test;
+    assert_eq!(raw.texts(Split::Test)[0], [2, 4, 1, 1, 1, 1, 3]);
+    let [.., features] = features(&source.dataset, &target);
     assert_eq!((features.dim, features.rows()), (0, 0));
     let none = Captions::Pieces("no/such".into(), Cleaning::Raw);
     assert!(Reading::new(&source, &target, none).is_err());

@@ -1,5 +1,6 @@
 //! Queries to look at: their first answers, and their most probable false negatives.
 
+use itm_core::data::Split;
 use itm_core::scored::Scored;
 use itm_core::{Result, ScoreMatrix};
 
@@ -7,7 +8,6 @@ use super::queries::{ANSWERS, AnswerRanking, Queries, answered, false_negatives}
 use crate::measures::{BySeed, Measure, Trial};
 use crate::report::{AnswerNumbers, Example, Report, Section, shown_examples};
 use crate::source::Source;
-use crate::split::Split;
 
 /// Queries of each direction.
 const QUERIES: usize = 6;

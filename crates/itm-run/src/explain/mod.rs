@@ -15,6 +15,7 @@ mod word_maps;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use itm_core::data::Split;
 use itm_core::encoders::Places;
 use itm_core::output::write_bytes;
 use itm_core::{Error, Result};
@@ -25,7 +26,6 @@ use crate::methods::Kind;
 use crate::model::Model;
 use crate::report::{self, AnswerNumbers, Example, Item, Pair, PairKind, PairMaps};
 use crate::run::Run;
-use crate::split::Split;
 use crate::{cli, progress};
 
 pub(crate) use self::examples::{Examples, FalseNegatives};

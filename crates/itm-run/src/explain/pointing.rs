@@ -18,7 +18,7 @@
 mod mismatch;
 mod tables;
 
-use itm_core::data::Bounds;
+use itm_core::data::{Bounds, Split};
 use itm_core::encoders::Places;
 use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scored::Scored;
@@ -31,7 +31,6 @@ use super::word_maps::{self, false_negative};
 use crate::measures::{BySeed, Measure, Trial};
 use crate::report::{PairMaps, Report, Section, largest, word_pictures};
 use crate::source::Source;
-use crate::split::Split;
 
 /// Captions whose maps a report shows.
 const SHOWN: usize = 4;

@@ -1,5 +1,6 @@
 //! Queries and pairs of a split, named or spread, and the unannotated items that a posterior takes for matches: FNE's Figure 6.
 
+use itm_core::data::Split;
 use itm_core::learn::MatchProbability;
 use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix};
@@ -7,7 +8,6 @@ use itm_core::{Error, Result, ScoreMatrix};
 use crate::cli;
 use crate::report::{Example, Item, Pair, PairKind, RankedItem};
 use crate::source::Source;
-use crate::split::Split;
 
 /// Items shown for a query.
 pub(super) const ANSWERS: usize = 5;

@@ -1,7 +1,7 @@
 //! FNE's Figures 3 and 7, NAAF's Figure 4: pictures with the maps of words laid over them, or with the regions that
 //! words attend to. The rows of a table are beside each other.
 
-use itm_core::data::Bounds;
+use itm_core::data::{Bounds, Split};
 use itm_core::encoders::Places;
 use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scored::Scored;
@@ -10,7 +10,6 @@ use itm_core::{Relevance, Result};
 use super::queries::Queries;
 use crate::report::{Pair, PairKind, PairMaps, RowMaps};
 use crate::source::{Grounded, Source};
-use crate::split::Split;
 
 /// Number of words shown per caption if the user names none.
 const WORDS: usize = 4;

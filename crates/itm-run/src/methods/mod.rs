@@ -14,7 +14,7 @@ mod towers;
 use std::path::PathBuf;
 
 use burn::tensor::Device;
-use itm_core::data::{Regions, WordVectors};
+use itm_core::data::{Regions, Split, WordVectors};
 use itm_core::learn::{Items, Method};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::text::Word;
@@ -30,7 +30,6 @@ use crate::measures::Measure;
 use crate::model::Model;
 use crate::report::Pair;
 use crate::source::Source;
-use crate::split::Split;
 use crate::train::Course;
 
 #[cfg(feature = "negatives")]

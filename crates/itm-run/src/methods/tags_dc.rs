@@ -8,6 +8,7 @@ mod synthetic;
 
 use std::any::Any;
 
+use itm_core::data::Split;
 use itm_core::learn::{Items, Method};
 use itm_core::start::TextForm;
 use itm_core::text::{self, WordPieces};
@@ -27,7 +28,6 @@ use super::{Captions, Cleaning, ClosedForm, Facts, Given, Kind, Recipe, Sees, Si
 use crate::config::Config;
 use crate::measures::Measure;
 use crate::model::Model;
-use crate::split::Split;
 use crate::train::Course;
 
 pub(super) const KIND: Kind = Kind {

@@ -7,14 +7,13 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use itm_core::Result;
-use itm_core::data::Regions;
+use itm_core::data::{Regions, Split};
 use itm_core::learn::{Method, Observe};
 
 use super::{Memory, Room, scores};
 use crate::model::Model;
 use crate::pictures::BATCHES_AHEAD;
 use crate::run::Run;
-use crate::split::Split;
 use crate::{progress, system};
 
 /// From one look at the memory to the next.

@@ -3,6 +3,7 @@
 mod row;
 mod seed;
 
+use itm_core::data::Split;
 use itm_core::eval::{Evaluation, TiePolicy};
 use itm_core::scored::Scored;
 use itm_core::significance::{Interval, Measures, bootstrap_difference, paired_randomisation};
@@ -18,7 +19,6 @@ use crate::report::{
     PaperReference, Recalls, Report, Row, RowKind, SCHEMA_VERSION, SPECIFIC_ORACLE,
 };
 use crate::rescore::Rescoring;
-use crate::split::Split;
 use crate::system;
 
 pub(crate) use self::row::RowResult;

@@ -1,5 +1,6 @@
 //! One model on the test split.
 
+use itm_core::data::Split;
 use itm_core::eval::{Evaluation, Ranks, TiePolicy};
 use itm_core::scored::Scored;
 use itm_core::significance::Hits;
@@ -9,7 +10,6 @@ use crate::experiment::Experiment;
 use crate::log::Log;
 use crate::measures::{AllMeasures, Trained, Trial};
 use crate::model::Model;
-use crate::split::Split;
 use crate::train::{Best, Progress};
 
 /// One model, evaluated on the test split.

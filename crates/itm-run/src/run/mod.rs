@@ -25,7 +25,6 @@ use crate::methods::{Facts, Recipe};
 use crate::model::Model;
 use crate::run_dir::{Identity, RunDir};
 use crate::source::Source;
-use crate::split::Splits;
 use crate::starts::Starts;
 use crate::train::{Event, Progress, Training, chosen};
 
@@ -35,7 +34,8 @@ pub(crate) struct Run {
     pub(crate) config: Config,
     pub(crate) source: Source,
     rows: BTreeMap<String, (Box<dyn Recipe>, Facts)>,
-    features: Splits<Features>,
+    /// Of training, validation and test split.
+    features: [Features; 3],
     /// The captions in each way in which a row reads them.
     pub(crate) readings: Vec<Reading>,
     /// Ready word vectors, if a row's words begin with them and the target's file exists.

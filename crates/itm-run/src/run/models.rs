@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use itm_core::cca::{Cca, CcaOptions, StartInputs};
-use itm_core::data::{Dataset, Embeddings, Features, SplitData, WordVectors};
+use itm_core::data::{Dataset, Embeddings, Features, Split, SplitData, WordVectors};
 use itm_core::output::write_bytes;
 use itm_core::start::{BagPooling, InputStatistics, Start, TextForm, mean_regions};
 use itm_core::text::Terms;
@@ -17,7 +17,6 @@ use crate::inputs::Inputs;
 use crate::methods::{ClosedForm, Facts, Given, Sees, Sizes};
 use crate::model::Model;
 use crate::source::Source;
-use crate::split::Split;
 use crate::starts::check_rows;
 
 impl Run {
@@ -36,7 +35,7 @@ impl Run {
             sizes: &Sizes::of(source, reading),
             inputs: &InputStatistics {
                 rows: reading.rows(),
-                ..InputStatistics::of(&self.features.train, reading.terms())
+                ..InputStatistics::of(&self.features[Split::Train as usize], reading.terms())
             },
             start: start.as_deref(),
             vectors: self.vectors.as_ref(),
@@ -139,7 +138,7 @@ impl Run {
         let features = match (sees, &data.train.regions) {
             (Sees::Regions, Some(regions)) => Cow::Owned(mean_regions(regions)?),
             (Sees::Pictures(_), _) => Cow::Borrowed(&data.train.embeddings.images),
-            _ => Cow::Borrowed(&self.features.train),
+            _ => Cow::Borrowed(&self.features[Split::Train as usize]),
         };
         let (captions, pairs) = (&data.train.captions, &data.train.pairs);
         let (none, given) = (Features::default(), &data.train.embeddings.texts);

@@ -1,7 +1,7 @@
 //! Data as rows read them, closed forms that weights begin with, ready word vectors.
 
 use itm_core::cca::{Cca, CcaOptions, StartInputs};
-use itm_core::data::{Dataset, Regions, SplitData};
+use itm_core::data::{Dataset, Regions, Split, SplitData};
 use itm_core::encoders::Embedder;
 use itm_core::learn::ImageItems;
 use itm_core::start::{BagPooling, Start, StartOptions, TextForm};
@@ -14,7 +14,6 @@ use crate::cli::{ExportArgs, RunRow};
 use crate::encoded::{Captions, Cleaning};
 use crate::methods::{ClosedForm, Sees};
 use crate::pictures::View;
-use crate::split::Split;
 use crate::tests;
 
 fn run() -> Run {
@@ -109,7 +108,8 @@ fn words_begin_with_the_vectors_of_a_file() {
 #[test]
 fn an_image_map_of_regions_is_that_of_their_mean() {
     let mut run = run();
-    let (all, images) = (run.features.train.clone(), run.features.train.rows());
+    let all = run.features[Split::Train as usize].clone();
+    let images = all.rows();
     let cut = |by: f32| (0..images).map(move |i| (i, by));
     let rows = |(i, by): (usize, f32)| all.row(i)[..20].iter().map(move |x| by * x);
     let pairs = cut(0.0).zip(cut(2.0)).flat_map(|(a, b)| [a, b]);
@@ -120,7 +120,7 @@ fn an_image_map_of_regions_is_that_of_their_mean() {
     let solve = |run: &Run, sees| run.solve(&form, sees, reading(run, Captions::Stems)).unwrap();
     let of_regions = solve(&run, Sees::Regions);
     assert_ne!(of_regions.image.weight.len(), solve(&run, Sees::Features).image.weight.len());
-    run.features.train = means;
+    run.features[Split::Train as usize] = means;
     assert_eq!(of_regions, solve(&run, Sees::Features));
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use image::DynamicImage;
-use itm_core::data::{Features, decode_image, sha256_hex};
+use itm_core::data::{Features, Split, decode_image, sha256_hex};
 use itm_core::learn::{ImageItems, Items, Method};
 use itm_core::output::write_bytes;
 use itm_core::scored::{EmbeddingRows, Scored, Similarity};
@@ -16,7 +16,6 @@ use itm_search::{self as search, Encoder};
 use crate::config::Config;
 use crate::model::Model;
 use crate::run::Run;
-use crate::split::Split;
 
 /// Sentences of the bank.
 const BANK: usize = 5000;

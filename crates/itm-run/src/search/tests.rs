@@ -1,6 +1,7 @@
 use std::fs;
 
 use itm_core::Pairs;
+use itm_core::data::Split;
 use itm_core::eval::TiePolicy;
 use itm_core::tiles::{Embeddings, ranks};
 use itm_search::{Term, What as Of};
@@ -8,7 +9,6 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::embed::tests::model;
-use crate::split::Split;
 use crate::tests::{configs, small_run_in};
 
 /// Pictures of Scenes with captions, a model of CLIP's files with made-up weights, and a small bank.

@@ -68,7 +68,7 @@ mod tests {
         assert_eq!((few.images(), few.texts()), (3, 15));
         let pairs = (0..3).flat_map(|i| (0..15).map(move |t| (i, t)));
         assert!(pairs.clone().all(|(i, t)| few.contains(i, t) == many.contains(i, t)));
-        let [few, many] = [&part, &whole].map(|s| s.odds(crate::split::Split::Test).unwrap());
+        let [few, many] = [&part, &whole].map(|s| s.odds(itm_core::data::Split::Test).unwrap());
         assert_eq!((few.as_ref().unwrap().images(), few.as_ref().unwrap().texts()), (3, 15));
         assert_eq!(few.unwrap().row(2), &many.unwrap().row(2)[..15]);
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, btree_map::Entry};
 use std::sync::Mutex;
 
+use itm_core::data::Split;
 use itm_core::significance::Share;
 use itm_core::{Pairs, Result};
 use itm_report::format::{clean, decimals, share};
@@ -14,7 +15,6 @@ use super::{filler, logits, probability};
 use crate::measures::Trial;
 use crate::model::Model;
 use crate::report::{Report, of_rows, percent};
-use crate::split::Split;
 
 /// Captions whose best sentence is an example.
 const EXAMPLES: usize = 4;

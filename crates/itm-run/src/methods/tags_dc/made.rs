@@ -1,6 +1,7 @@
 //! The sentences that a model makes from captions: of the test split, and beside pairs with how well their words match.
 
 use itm_core::Result;
+use itm_core::data::Split;
 use maud::Markup;
 use tags_dc::train::{Caption, PairSentences, SentenceText, TagsDc, page};
 
@@ -8,7 +9,6 @@ use super::filler;
 use crate::model::Model;
 use crate::report::{self, Pair, PairKind};
 use crate::source::Source;
-use crate::split::Split;
 
 /// A sentence that a model makes from a test caption.
 #[derive(Debug, Clone)]

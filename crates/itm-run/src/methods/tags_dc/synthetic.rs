@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use itm_core::Result;
+use itm_core::data::Split;
 use itm_core::significance::Share;
 use itm_report::format::{points, share};
 use itm_report::table::Table;
@@ -17,7 +18,6 @@ use super::made::{Made, sentences};
 use crate::measures::{BySeed, Measure, Trial};
 use crate::report::{Report, Section, of_rows, percent};
 use crate::source::Source;
-use crate::split::Split;
 
 /// The synthetic sentences of each row, on data with a truth.
 #[derive(Debug, Default)]
