@@ -6,12 +6,13 @@
 mod optimizer;
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use burn::module::Module;
-use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
+use safetensors::tensor::{Dtype, TensorView};
 
+use crate::arrays::{ArrayValue, NamedArrays, to_bytes};
 use crate::files::read;
 use crate::{Error, Result, host, parameters};
 
@@ -42,20 +43,22 @@ pub struct CheckpointWriter {
 impl CheckpointWriter {
     /// Adds values with a shape.
     pub fn f32s(&mut self, name: &str, shape: &[usize], values: &[f32]) {
-        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.entries.push((name.to_string(), Dtype::F32, shape.to_vec(), bytes));
+        self.add(name, shape, values);
     }
 
     /// Adds a row of numbers.
     pub fn f64s(&mut self, name: &str, values: &[f64]) {
-        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.entries.push((name.to_string(), Dtype::F64, vec![values.len()], bytes));
+        self.add(name, &[values.len()], values);
     }
 
     /// Adds a row of integers.
     pub fn i64s(&mut self, name: &str, values: &[i64]) {
-        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.entries.push((name.to_string(), Dtype::I64, vec![values.len()], bytes));
+        self.add(name, &[values.len()], values);
+    }
+
+    fn add<T: ArrayValue>(&mut self, name: &str, shape: &[usize], values: &[T]) {
+        let bytes = bytemuck::cast_slice(values).to_vec();
+        self.entries.push((name.to_string(), T::DTYPE, shape.to_vec(), bytes));
     }
 
     /// Adds all parameters of a module, named by their path under `prefix`.
@@ -73,18 +76,15 @@ impl CheckpointWriter {
     /// # Panics
     /// If two entries have one name.
     pub fn contents(&self, kind: &str) -> Result<Vec<u8>> {
-        let invalid = |e: &dyn std::fmt::Display| Error::invalid(kind, "tensors", e);
         let views = self.entries.iter().map(|(name, dtype, shape, bytes)| {
             let bits = shape.iter().try_fold(dtype.bitsize(), |n, &side| n.checked_mul(side));
             let expected = format_args!("values of shape {shape:?} for {name}");
             let fits = bits == bytes.len().checked_mul(8);
             Error::unless(fits, kind, expected, format_args!("{} bytes", bytes.len()))?;
-            let view = TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| invalid(&e))?;
-            Ok((name.as_str(), view))
+            let view = TensorView::new(*dtype, shape.clone(), bytes);
+            Ok((name.as_str(), view.map_err(|e| Error::invalid(kind, "tensors", e))?))
         });
-        let views: Vec<_> = views.collect::<Result<_>>()?;
-        let about = HashMap::from([("format".to_string(), kind.to_string())]);
-        safetensors::serialize(views, Some(about)).map_err(|e| invalid(&e))
+        Ok(to_bytes(views.collect::<Result<Vec<_>>>()?, &[("format", kind)]))
     }
 }
 
@@ -92,10 +92,7 @@ impl CheckpointWriter {
 #[derive(Debug)]
 pub struct CheckpointReader {
     path: PathBuf,
-    bytes: Vec<u8>,
-    /// Where the values start.
-    start: usize,
-    metadata: Metadata,
+    file: NamedArrays<Vec<u8>>,
     /// Entries that were read.
     asked: RefCell<BTreeSet<String>>,
 }
@@ -106,30 +103,22 @@ impl CheckpointReader {
     /// # Errors
     /// If the file is missing, truncated, or of another kind.
     pub fn open(path: &Path, kind: &str) -> Result<Self> {
-        let bytes = read(path, u64::MAX)?;
-        let (header, metadata) = SafeTensors::read_metadata(&bytes)
+        let file = NamedArrays::new(read(path, u64::MAX)?)
             .map_err(|e| Error::invalid(path.display(), "a whole checkpoint", e))?;
-        let found = metadata.metadata().as_ref().and_then(|m| m.get("format"));
-        let found = found.map_or("no format", String::as_str);
+        let found = file.about("format").unwrap_or("no format");
         Error::unless(found == kind, path.display(), kind, found)?;
-        let start = header + size_of::<u64>(); // `read_metadata` checked that the values fill the rest of the file
-        Ok(Self { path: path.to_path_buf(), bytes, start, metadata, asked: RefCell::default() })
+        Ok(Self { path: path.to_path_buf(), file, asked: RefCell::default() })
     }
 
-    fn bytes_of(&self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<Vec<u8>> {
+    fn values<T: ArrayValue>(&self, name: &str, shape: &[usize]) -> Result<Vec<T>> {
         self.asked.borrow_mut().insert(name.to_owned());
-        let wanted = format!("{dtype:?} {shape:?}");
-        let info = self.metadata.info(name).ok_or_else(|| self.refuse(name, &wanted, "nothing"))?;
-        if info.dtype != dtype || info.shape != shape {
-            return Err(self.refuse(name, wanted, format!("{:?} {:?}", info.dtype, info.shape)));
-        }
-        let (from, to) = info.data_offsets;
-        Ok(self.bytes[self.start..][from..to].to_vec())
+        let values = self.file.values(name, |found| found == shape);
+        values.map_err(|got| self.refuse(name, format!("{:?} {shape:?}", T::DTYPE), got))
     }
 
     /// Whether there is such an entry.
     pub fn has(&self, name: &str) -> bool {
-        self.metadata.info(name).is_some()
+        self.file.shape(name).is_some()
     }
 
     /// The values of an entry.
@@ -137,8 +126,7 @@ impl CheckpointReader {
     /// # Errors
     /// If there is no such entry, or it has another type or shape.
     pub fn f32s(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-        let bytes = self.bytes_of(name, Dtype::F32, shape)?;
-        Ok(bytes.as_chunks().0.iter().map(|c| f32::from_le_bytes(*c)).collect())
+        self.values(name, shape)
     }
 
     /// The `n` numbers of an entry.
@@ -146,8 +134,7 @@ impl CheckpointReader {
     /// # Errors
     /// If there is no such entry, or it has another type or length.
     pub fn f64s(&self, name: &str, n: usize) -> Result<Vec<f64>> {
-        let bytes = self.bytes_of(name, Dtype::F64, &[n])?;
-        Ok(bytes.as_chunks().0.iter().map(|c| f64::from_le_bytes(*c)).collect())
+        self.values(name, &[n])
     }
 
     /// The `n` integers of an entry.
@@ -155,8 +142,7 @@ impl CheckpointReader {
     /// # Errors
     /// If there is no such entry, or it has another type or length.
     pub fn i64s(&self, name: &str, n: usize) -> Result<Vec<i64>> {
-        let bytes = self.bytes_of(name, Dtype::I64, &[n])?;
-        Ok(bytes.as_chunks().0.iter().map(|c| i64::from_le_bytes(*c)).collect())
+        self.values(name, &[n])
     }
 
     /// `module` with the parameters of the file.
@@ -173,7 +159,7 @@ impl CheckpointReader {
     /// Names the first such entry in alphabetical order.
     pub fn nothing_else(&self) -> Result<()> {
         let asked = self.asked.borrow();
-        match self.metadata.offset_keys().into_iter().filter(|name| !asked.contains(name)).min() {
+        match self.file.names().into_iter().filter(|name| !asked.contains(name)).min() {
             Some(name) => Err(self.refuse(&name, "only entries of the model", "a foreign entry")),
             None => Ok(()),
         }

@@ -39,6 +39,8 @@ pub mod towers;
 #[cfg(feature = "burn")]
 mod triplet;
 
+#[cfg(feature = "arrays")]
+pub use itm_data::arrays;
 #[cfg(feature = "images")]
 pub use itm_data::vision;
 pub use itm_data::{Error, Pairs, Relevance, Result, data, files, output, text, threads};

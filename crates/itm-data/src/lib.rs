@@ -5,6 +5,8 @@ mod fields;
 mod pairs;
 mod relevance;
 
+#[cfg(feature = "arrays")]
+pub mod arrays;
 pub mod data;
 pub mod files;
 pub mod output;

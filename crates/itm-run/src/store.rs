@@ -5,16 +5,14 @@
 //! file with one tensor `scores`, `[texts, images]`. The file's header has the [`Identity`] of the scores and the
 //! SHA-256 of their bytes.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use itm_core::arrays::{NamedArrays, array, to_bytes};
 use itm_core::data::{Split, sha256_hex};
 use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix, files};
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -103,15 +101,13 @@ impl Store {
         if !path.try_exists().map_err(Error::io(&path))? {
             return Ok(None);
         }
-        let bytes = files::read(&path, u64::MAX)?;
-        let opened = open(&bytes);
+        let opened = open(files::read(&path, u64::MAX)?);
         opened.iter().try_for_each(|(header, _)| self.check(texts, header))?;
-        let is_whole = |(header, data): &(ShardHeader, TensorView<'_>)| {
+        let whole = opened.and_then(|(header, file)| {
             let shape = [texts.len(), self.identity.shape[1]];
-            let fits = data.shape() == shape && data.dtype() == Dtype::F32;
-            fits && sha256_hex(data.data()) == header.sha256
-        };
-        let whole = opened.filter(is_whole).map(|(_, data)| decoded(data.data()));
+            let scores = file.values(TENSOR, |found| found == shape).ok()?;
+            (hash(&scores) == header.sha256).then_some(scores)
+        });
         if whole.is_none() {
             tell(&format!("{} is damaged: its texts are scored again", path.display()));
         }
@@ -139,20 +135,16 @@ impl Store {
     fn write(&self, texts: &Range<usize>, block: &ScoreMatrix) -> Result<Vec<f32>> {
         let shape = [texts.len(), self.identity.shape[1]];
         let of_text = |text| (0..shape[1]).map(move |image| block.row(image)[text]);
-        let data: Vec<u8> = (0..shape[0]).flat_map(of_text).flat_map(f32::to_le_bytes).collect();
+        let scores: Vec<f32> = (0..shape[0]).flat_map(of_text).collect();
         let header = ShardHeader {
             of: self.identity.clone(),
             texts: [texts.start, texts.end],
-            sha256: sha256_hex(&data),
+            sha256: hash(&scores),
         };
         let header = serde_json::to_string(&header).expect("strings and numbers");
-        let view =
-            TensorView::new(Dtype::F32, shape.to_vec(), &data).expect("as many bytes as scores");
-        let metadata = HashMap::from([(HEADER.to_owned(), header)]);
-        let file = safetensors::serialize([(TENSOR, view)], Some(metadata))
-            .expect("one tensor of a known size");
+        let file = to_bytes([(TENSOR, array(&shape, &scores))], &[(HEADER, &header)]);
         replace(&*self.disk, &self.path(texts), &file)?;
-        Ok(decoded(&data))
+        Ok(scores)
     }
 }
 
@@ -167,16 +159,14 @@ struct ShardHeader {
     sha256: String,
 }
 
-/// The header and the scores of a file; `None` if the file is damaged.
-fn open(bytes: &[u8]) -> Option<(ShardHeader, TensorView<'_>)> {
-    let (_, metadata) = SafeTensors::read_metadata(bytes).ok()?;
-    let header = metadata.metadata().as_ref()?.get(HEADER)?;
-    let header = serde_json::from_str(header).ok()?;
-    Some((header, SafeTensors::deserialize(bytes).ok()?.tensor(TENSOR).ok()?))
+/// A file and its header; `None` if the file is damaged.
+fn open(bytes: Vec<u8>) -> Option<(ShardHeader, NamedArrays<Vec<u8>>)> {
+    let file = NamedArrays::new(bytes).ok()?;
+    Some((serde_json::from_str(file.about(HEADER)?).ok()?, file))
 }
 
-fn decoded(data: &[u8]) -> Vec<f32> {
-    data.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x)).collect()
+fn hash(scores: &[f32]) -> String {
+    sha256_hex(&scores.iter().flat_map(|score| score.to_le_bytes()).collect::<Vec<_>>())
 }
 
 /// The texts of each shard.

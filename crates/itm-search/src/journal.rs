@@ -8,7 +8,6 @@ use itm_core::files::read;
 use itm_core::{Error, Result};
 
 use crate::encoder::is_unit;
-use crate::store::values;
 use crate::{Encoder, Picture};
 
 /// A longer file is not of this program.
@@ -82,7 +81,8 @@ fn records(mut bytes: &[u8], head: &[u8], width: usize) -> Vec<Encoded> {
         && let Ok(picture) = serde_json::from_slice::<Picture>(about)
         && let Some(row) = width.checked_mul(4).and_then(|length| bytes.split_off(..length))
     {
-        let row = values(row, f32::from_le_bytes);
+        let row: Vec<_> =
+            row.as_chunks().0.iter().map(|&value| f32::from_le_bytes(value)).collect();
         if !is_unit(&row) {
             break; // a full disk or a power cut can leave zeros
         }

@@ -11,11 +11,10 @@
 
 use std::path::{Path, PathBuf};
 
+use itm_core::arrays::{ArrayValue, NamedArrays, array, to_bytes};
 use itm_core::files::{read, read_json, read_json_lines, read_text, sha256_hex, sha256_of};
 use itm_core::output::{NewFolder, write_bytes};
 use itm_core::{Error, Result};
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use crate::Picture;
@@ -154,23 +153,16 @@ impl Stored {
 impl Tables {
     fn read(path: &Path, bytes: &[u8], [n, m]: [usize; 2], width: usize) -> Result<Self> {
         let wrong = |expected: String, got: String| Error::invalid(path.display(), expected, got);
-        let file = SafeTensors::deserialize(bytes)
-            .map_err(|e| wrong("safetensors".into(), e.to_string()))?;
-        let tensor = |name: &str, kind: Dtype, shape: &[usize]| {
-            let found = file.tensor(name).map_err(|e| wrong(format!("`{name}`"), e.to_string()))?;
-            if found.dtype() != kind || found.shape() != shape {
-                let got = format!("{:?} {:?}", found.dtype(), found.shape());
-                return Err(wrong(format!("`{name}` as {kind:?} {shape:?}"), got));
-            }
-            Ok(found.data().to_vec())
-        };
-        let f32s = |bytes: Vec<u8>| values(&bytes, f32::from_le_bytes);
-        let counts = |name| Ok(values(&tensor(name, Dtype::U32, &[n])?, u32::from_le_bytes));
+        let file =
+            NamedArrays::new(bytes).map_err(|e| wrong("safetensors".into(), e.to_string()))?;
         let tables = Self {
-            rows: f32s(tensor("rows", Dtype::F32, &[n, width])?),
-            bank: f32s(tensor("bank", Dtype::F32, &[m, width])?),
-            biases: values(&tensor("biases", Dtype::F64, &[n])?, f64::from_le_bytes),
-            answers: [counts("answers")?, counts("corrected_answers")?],
+            rows: values(&file, path, "rows", &[n, width])?,
+            bank: values(&file, path, "bank", &[m, width])?,
+            biases: values(&file, path, "biases", &[n])?,
+            answers: [
+                values(&file, path, "answers", &[n])?,
+                values(&file, path, "corrected_answers", &[n])?,
+            ],
         };
         let unit = |rows: &[f32]| rows.chunks_exact(width.max(1)).all(is_unit);
         if !unit(&tables.rows) || !unit(&tables.bank) {
@@ -184,25 +176,25 @@ impl Tables {
 
     fn bytes(&self, width: usize) -> Vec<u8> {
         let (n, m) = (self.biases.len(), self.bank.len() / width);
-        let f32s = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let u32s = |values: &[u32]| values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let biases = self.biases.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let arrays: [(&str, Dtype, Vec<usize>, Vec<u8>); 5] = [
-            ("rows", Dtype::F32, vec![n, width], f32s(&self.rows)),
-            ("bank", Dtype::F32, vec![m, width], f32s(&self.bank)),
-            ("biases", Dtype::F64, vec![n], biases),
-            ("answers", Dtype::U32, vec![n], u32s(&self.answers[0])),
-            ("corrected_answers", Dtype::U32, vec![n], u32s(&self.answers[1])),
+        let arrays = [
+            ("rows", array(&[n, width], &self.rows)),
+            ("bank", array(&[m, width], &self.bank)),
+            ("biases", array(&[n], &self.biases)),
+            ("answers", array(&[n], &self.answers[0])),
+            ("corrected_answers", array(&[n], &self.answers[1])),
         ];
-        let views = arrays.iter().map(|(name, kind, shape, bytes)| {
-            let view = TensorView::new(*kind, shape.clone(), bytes);
-            (*name, view.expect("an array of its own shape"))
-        });
-        safetensors::serialize(views, None).expect("arrays of their own shapes")
+        to_bytes(arrays, &[])
     }
 }
 
-/// Little-endian values.
-pub(crate) fn values<T, const N: usize>(bytes: &[u8], value: fn([u8; N]) -> T) -> Vec<T> {
-    bytes.chunks_exact(N).map(|chunk| value(chunk.try_into().expect("a chunk"))).collect()
+/// The values of an array of this shape.
+fn values<T: ArrayValue>(
+    file: &NamedArrays<&[u8]>,
+    path: &Path,
+    name: &str,
+    shape: &[usize],
+) -> Result<Vec<T>> {
+    let expected =
+        |got| Error::invalid(path.display(), format!("`{name}` as {:?} {shape:?}", T::DTYPE), got);
+    file.values(name, |found| found == shape).map_err(expected)
 }

@@ -1,10 +1,7 @@
 //! Stores a start in a file.
 
-use std::collections::HashMap;
-
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-
 use super::{LinearMap, Start};
+use crate::arrays::{NamedArrays, array, to_bytes};
 use crate::{Error, Result};
 
 /// Key of the hash in the metadata of the file.
@@ -16,23 +13,12 @@ impl Start {
     /// # Panics
     /// If a map is not as wide as its bias.
     pub fn to_bytes(&self, sha256: &str) -> Vec<u8> {
-        let Self { image, text } = self;
-        let shape = |map: &LinearMap| vec![map.weight.len() / map.bias.len(), map.bias.len()];
-        let entries = [
-            ("image.weight", shape(image), &image.weight),
-            ("image.bias", vec![image.bias.len()], &image.bias),
-            ("text.weight", shape(text), &text.weight),
-            ("text.bias", vec![text.bias.len()], &text.bias),
-        ];
-        let bytes = entries.map(|(name, shape, values)| {
-            (name, shape, values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
+        let [image, text] = [&self.image, &self.text].map(|LinearMap { weight, bias }| {
+            let shape = [weight.len() / bias.len(), bias.len()];
+            [array(&shape, weight), array(&shape[1..], bias)]
         });
-        let views = bytes.iter().map(|(name, shape, bytes)| {
-            let view = TensorView::new(Dtype::F32, shape.clone(), bytes);
-            (*name, view.expect("a map is as wide as its bias"))
-        });
-        let about = HashMap::from([(SHA256.to_owned(), sha256.to_owned())]);
-        safetensors::serialize(views, Some(about)).expect("every entry has a name of its own")
+        let names = ["image.weight", "image.bias", "text.weight", "text.bias"];
+        to_bytes(names.into_iter().zip(image.into_iter().chain(text)), &[(SHA256, sha256)])
     }
 
     /// Reads the bytes that [`Start::to_bytes`] wrote. `place` begins every error.
@@ -40,28 +26,25 @@ impl Start {
     /// # Errors
     /// If the bytes are truncated, are no start, or have another hash.
     pub fn from_bytes(place: &str, bytes: &[u8], sha256: &str) -> Result<Self> {
-        let broken = |e| Error::invalid(place, "a whole start", e);
-        let (_, about) = SafeTensors::read_metadata(bytes).map_err(broken)?;
-        let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
-        let found = about.metadata().as_ref().and_then(|about| about.get(SHA256));
-        let is_same = found.map(String::as_str) == Some(sha256);
+        let file = NamedArrays::new(bytes);
+        let file = file.map_err(|e| Error::invalid(place, "a whole start", e))?;
+        let is_same = file.about(SHA256) == Some(sha256);
         Error::unless(is_same, place, "the start of this data and configuration", "another")?;
-        let values = |name: &str, expected: &str, fits: &dyn Fn(&[usize]) -> bool| {
-            let (place, expected) = (format!("{place}: {name}"), format!("F32 {expected}"));
-            let Ok(view) = tensors.tensor(name) else {
-                return Err(Error::invalid(place, expected, "nothing"));
-            };
-            let is_right = view.dtype() == Dtype::F32 && fits(view.shape());
-            let got = format!("{:?} {:?}", view.dtype(), view.shape());
-            Error::unless(is_right, place, expected, got)?;
-            let values = view.data().as_chunks().0.iter().map(|c| f32::from_le_bytes(*c));
-            Ok((view.shape().to_vec(), values.collect::<Vec<f32>>()))
+        let values = |name: &str, shape: &str, fits: &dyn Fn(&[usize]) -> bool| {
+            let refuse =
+                |got| Error::invalid(format!("{place}: {name}"), format!("F32 {shape}"), got);
+            file.values(name, fits).map_err(refuse)
         };
-        let table = |shape: &[usize]| matches!(shape, [inputs, width] if inputs * width > 0);
         let map = |name: &str| -> Result<LinearMap> {
-            let (shape, weight) = values(&format!("{name}.weight"), "[inputs, width]", &table)?;
-            let row = |row: &[usize]| row == &shape[1..];
-            let (_, bias) = values(&format!("{name}.bias"), &format!("[{}]", shape[1]), &row)?;
+            let table = format!("{name}.weight");
+            let weight = values(
+                &table,
+                "[inputs, width]",
+                &|shape| matches!(shape, [inputs, width] if inputs * width > 0),
+            )?;
+            let width = file.shape(&table).map_or(0, |shape| shape[1]);
+            let row = format!("[{width}]");
+            let bias = values(&format!("{name}.bias"), &row, &|shape| shape == [width])?;
             Ok(LinearMap { weight, bias })
         };
         let (image, text) = (map("image")?, map("text")?);

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use indexmap::IndexSet;
+use itm_core::arrays::{NamedArrays, array, to_bytes};
 use itm_core::cca::{Cca, CcaOptions, Projection};
 use itm_core::data::{Dataset, Embeddings, Features, SplitData, sha256_hex, upright_image};
 use itm_core::files::{check_below, read, sha256_of};
 use itm_core::output::write_bytes;
 use itm_core::{Error, Pairs, Result};
 use itm_search::Model;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 
 use super::published::{Tower, Towers};
 use super::{Origin, named};
@@ -154,36 +154,22 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The names of the maps in a file.
-const NAMES: [&str; 2] = ["image", "text"];
+/// The names of the maps' weights and offsets in a file.
+const NAMES: [[&str; 2]; 2] = [["image.weights", "image.offset"], ["text.weights", "text.offset"]];
 
 fn bytes(maps: [&Projection; 2]) -> Vec<u8> {
-    let little = |values: &[f64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
-    let parts = NAMES.iter().zip(maps).flat_map(|(name, map)| {
-        let width = map.offset().len();
-        let weights = (format!("{name}.weights"), vec![map.inputs(), width], little(map.weights()));
-        [weights, (format!("{name}.offset"), vec![width], little(map.offset()))]
+    let parts = NAMES.iter().zip(maps).flat_map(|([weights, offset], map)| {
+        let shape = [map.inputs(), map.offset().len()];
+        [(*weights, array(&shape, map.weights())), (*offset, array(&shape[1..], map.offset()))]
     });
-    let parts: Vec<_> = parts.collect();
-    let views = parts.iter().map(|(name, shape, bytes)| {
-        (name, TensorView::new(Dtype::F64, shape.clone(), bytes).expect("as many bytes"))
-    });
-    serialize(views, None).expect("arrays of their own shapes")
+    to_bytes(parts, &[])
 }
 
 fn stored(bytes: &[u8]) -> Result<[Projection; 2], String> {
-    let file = SafeTensors::deserialize(bytes).map_err(|e| e.to_string())?;
-    let values = |name: &str| -> Result<Vec<f64>, String> {
-        let array = file.tensor(name).map_err(|e| e.to_string())?;
-        if array.dtype() != Dtype::F64 {
-            return Err(format!("{name} as {:?}", array.dtype()));
-        }
-        Ok(array.data().as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes)).collect())
-    };
-    let map = |name: &str| {
-        let (weights, offset) =
-            (values(&format!("{name}.weights"))?, values(&format!("{name}.offset"))?);
-        Projection::from_parts(weights, offset).map_err(|e| e.to_string())
+    let file = NamedArrays::new(bytes).map_err(|e| e.to_string())?;
+    let values = |name: &str| file.values(name, |_| true).map_err(|got| format!("{name} as {got}"));
+    let map = |[weights, offset]: [&str; 2]| {
+        Projection::from_parts(values(weights)?, values(offset)?).map_err(|e| e.to_string())
     };
     Ok([map(NAMES[0])?, map(NAMES[1])?])
 }

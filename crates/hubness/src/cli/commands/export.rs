@@ -3,14 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use itm_core::arrays::NamedArrays;
 use itm_core::data::{Features, FileBytes, npy_header};
 use itm_core::files::sha256_of;
 use itm_core::output::{Existing, NewFolder, write, write_bytes};
 use itm_core::scored::Scored;
 use itm_core::tiles::{Part, Reduction, Tiles};
 use itm_core::{Error, Result};
-use safetensors::SafeTensors;
-use safetensors::tensor::Dtype;
 use serde::Serialize;
 use serde_json::json;
 
@@ -172,16 +171,15 @@ fn of_parts(args: &ExportArgs, path: &Path, folder: &NewFolder) -> Result<About>
 /// The bias of each item, whose rows have this hash.
 fn biases(args: &ExportArgs, path: &Path, (rows, hash): (&Array, &str)) -> Result<Vec<f64>> {
     let (items, direction, raw) = (rows.rows(), args.fit.direction, args.fit.input.raw);
-    let bytes = FileBytes::open(path)?;
     let refused = |expected: &str, got: String| Error::invalid(path.display(), expected, got);
-    let all = SafeTensors::deserialize(&bytes)
+    let file = NamedArrays::new(FileBytes::open(path)?)
         .map_err(|error| refused("a file of `hubness finish --method`", error.to_string()))?;
-    let tensor = all.tensor("bias").map_err(|_| {
-        let mut names = all.names();
+    if file.shape("bias").is_none() {
+        let mut names = file.names();
         names.sort_unstable();
-        refused("a tensor `bias` (csls, nnn, is, dual-is)", names.join(", "))
-    })?;
-    let Some(of) = Finished::of(&bytes) else {
+        return Err(refused("a tensor `bias` (csls, nnn, is, dual-is)", names.join(", ")));
+    }
+    let Some(of) = Finished::of(&file) else {
         let expected = "biases that name their direction (make them again by `hubness finish`)";
         return Err(refused(expected, "biases without one".into()));
     };
@@ -193,12 +191,8 @@ fn biases(args: &ExportArgs, path: &Path, (rows, hash): (&Array, &str)) -> Resul
     let fits = of.items.is_none_or(|of| of == hash);
     let expected = format_args!("biases of the rows of {}", rows.place());
     Error::unless(fits, path.display(), expected, "biases of other rows")?;
-    let (dtype, shape) = (tensor.dtype(), tensor.shape());
-    let (fits, got) =
-        ((dtype, shape) == (Dtype::F64, &[items]), format_args!("{dtype:?} {shape:?}"));
-    Error::unless(fits, path.display(), format_args!("one f64 for each of {items} items"), got)?;
-    let (values, _) = tensor.data().as_chunks();
-    Ok(values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
+    let values = file.values("bias", |shape| shape == [items]);
+    values.map_err(|got| refused(&format!("one f64 for each of {items} items"), got))
 }
 
 fn hash(path: &Path) -> Result<File> {

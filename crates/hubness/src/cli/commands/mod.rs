@@ -7,14 +7,12 @@ mod report;
 mod rescore;
 mod scan;
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bytemuck::NoUninit;
 use itm_core::data::npy_header;
 use itm_core::{Error, Result, output};
-use safetensors::tensor::{Dtype, TensorView};
 
 use super::args::{CommandLine, Task};
 
@@ -69,23 +67,6 @@ fn npy(path: &Path, kind: &str, width: usize, values: &[impl NoUninit]) -> Resul
         let written = out.write_all(&header);
         written.and_then(|()| out.write_all(bytemuck::cast_slice(values))).map_err(Error::io(path))
     })
-}
-
-/// A tensor by its type, shape and bytes.
-type TensorBytes<'a> = (Dtype, Vec<usize>, &'a [u8]);
-
-/// Writes tensors by their names, with what the file says about them.
-fn tensors<'a>(
-    path: &Path,
-    all: impl IntoIterator<Item = (&'a str, TensorBytes<'a>)>,
-    about: Option<HashMap<String, String>>,
-) -> Result<()> {
-    let failed = |error| Error::invalid(path.display(), "a tensor that can be written", error);
-    let view = |(name, (dtype, shape, bytes)): (&'a str, TensorBytes<'a>)| {
-        TensorView::new(dtype, shape, bytes).map(|view| (name, view))
-    };
-    let views: Vec<_> = all.into_iter().map(view).collect::<Result<_, _>>().map_err(failed)?;
-    output::write_bytes(path, &safetensors::serialize(views, about).map_err(failed)?)
 }
 
 /// The error with the place that `place_of` gives, if it gives one.

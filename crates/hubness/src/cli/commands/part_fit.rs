@@ -1,16 +1,15 @@
 //! Corrections from parts: what each item gives over all queries.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use itm_core::arrays::{NamedArrays, array, to_bytes};
+use itm_core::data::FileBytes;
 use itm_core::tiles::{Part, Reduction, Side};
 use itm_core::{Error, Result, output};
-use safetensors::SafeTensors;
-use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::rescore::corrects_by;
-use super::{at, option, tensors};
+use super::{at, option};
 use crate::cli::args::{FinishArgs, PartFitArgs};
 use crate::csls::means;
 use crate::inverted_softmax::check_queries;
@@ -51,9 +50,8 @@ impl Finished {
     const KEY: &str = "finished";
 
     /// What a file says.
-    pub(super) fn of(file: &[u8]) -> Option<Self> {
-        let (_, metadata) = SafeTensors::read_metadata(file).ok()?;
-        serde_json::from_str(metadata.metadata().as_ref()?.get(Self::KEY)?).ok()
+    pub(super) fn of(file: &NamedArrays<FileBytes>) -> Option<Self> {
+        serde_json::from_str(file.about(Self::KEY)?).ok()
     }
 }
 
@@ -124,10 +122,8 @@ impl<'a> PartFit<'a> {
             items: part.input(self.direction.items(INPUTS[0], INPUTS[1])).map(str::to_owned),
         };
         let about = serde_json::to_string(&about).expect("words");
-        let all = numbers.iter().map(|(name, values)| {
-            (*name, (Dtype::F64, vec![values.len()], bytemuck::cast_slice(values)))
-        });
-        tensors(&args.out, all, Some(HashMap::from([(Finished::KEY.to_owned(), about)])))
+        let all = numbers.iter().map(|(name, values)| (*name, array(&[values.len()], values)));
+        output::write_bytes(&args.out, &to_bytes(all, &[(Finished::KEY, &about)]))
     }
 
     fn numbers(&self, part: &Part) -> Result<ItemNumbers> {

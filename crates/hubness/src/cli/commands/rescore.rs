@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
+use itm_core::arrays::{array, to_bytes};
 use itm_core::data::excerpt;
 use itm_core::output;
 use itm_core::tiles::TopK;
 use itm_core::{Error, Result};
 use itm_report::format::clean;
-use safetensors::tensor::Dtype;
 
-use super::{npy, option, put, tensors};
+use super::{npy, option, put};
 use crate::cli::args::{FitArgs, RescoreArgs};
 use crate::cli::input::{self, InputData, RankedList, run_text};
 use crate::report::Params;
@@ -38,9 +38,9 @@ pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
         return match extension(&args.out) {
             "npy" => npy(&args.out, "<f4", matrix.texts(), matrix.values()),
             _ => {
-                let shape = vec![matrix.images(), matrix.texts()];
-                let tensor = (Dtype::F32, shape, bytemuck::cast_slice(matrix.values()));
-                tensors(&args.out, [(&direction.to_string()[..], tensor)], None)
+                let scores = array(&[matrix.images(), matrix.texts()], matrix.values());
+                let file = to_bytes([(&direction.to_string()[..], scores)], &[]);
+                output::write_bytes(&args.out, &file)
             }
         };
     };

@@ -1,12 +1,10 @@
 //! A part as the bytes of a safetensors file: the header as JSON in its metadata, the state as tensors.
 
-use std::collections::HashMap;
 use std::path::Path;
-
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use super::slots::Slots;
 use super::{FORMAT, Header, Part};
+use crate::arrays::{NamedArrays, array, to_bytes};
 use crate::data::FileBytes;
 use crate::{Error, Result, output};
 
@@ -16,22 +14,14 @@ const HEADER: &str = "part";
 impl Part {
     /// The bytes of a safetensors file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let sides = [("images", &self.images), ("texts", &self.texts)];
-        let sides = sides.map(|(name, slots)| {
-            let bytes: Vec<u8> =
-                slots.values.iter().flat_map(|value| value.to_le_bytes()).collect();
-            (name, slots, bytes)
-        });
-        let mut about = HashMap::new();
         let header = serde_json::to_string(&self.header).expect("plain numbers and words");
-        about.insert(HEADER.to_owned(), header);
-        let views = sides.iter().map(|(name, slots, bytes)| {
-            about.insert(format!("{name}.first"), slots.first.to_string());
-            let shape = vec![slots.range().len(), slots.width];
-            (*name, TensorView::new(Dtype::U64, shape, bytes).expect("rows of one width"))
-        });
-        let views: Vec<_> = views.collect();
-        safetensors::serialize(views, Some(about)).expect("two names")
+        let [first_image, first_text] = [&self.images, &self.texts].map(|s| s.first.to_string());
+        let arrays = [("images", &self.images), ("texts", &self.texts)];
+        let rows = |slots: &Slots| [slots.range().len(), slots.width];
+        to_bytes(
+            arrays.map(|(name, slots)| (name, array(&rows(slots), &slots.values))),
+            &[(HEADER, &header), ("images.first", &first_image), ("texts.first", &first_text)],
+        )
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) gave. `place` begins every error.
@@ -40,27 +30,19 @@ impl Part {
     /// If the bytes are cut short, are no part, or are of another version.
     pub fn from_bytes(place: &str, bytes: &[u8]) -> Result<Self> {
         let broken = |e: &dyn std::fmt::Display| Error::invalid(place, "a whole part", e);
-        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| broken(&e))?;
-        let about = metadata.metadata().clone().unwrap_or_default();
-        let entry = |key: &str| about.get(key).ok_or_else(|| broken(&format!("one without {key}")));
+        let file = NamedArrays::new(bytes).map_err(|e| broken(&e))?;
+        let entry =
+            |key: &str| file.about(key).ok_or_else(|| broken(&format!("one without {key}")));
         let format =
             serde_json::from_str::<Version>(entry(HEADER)?).map_err(|e| broken(&e))?.format;
         let expected = format_args!("a part of format {FORMAT}");
         Error::unless(format == FORMAT, place, expected, format)?;
         let header: Header = serde_json::from_str(entry(HEADER)?).map_err(|e| broken(&e))?;
-        let tensors = SafeTensors::deserialize(bytes).map_err(|e| broken(&e))?;
         let side = |name: &str| {
             let first = entry(&format!("{name}.first"))?.parse().map_err(|e| broken(&e))?;
-            let tensor = tensors.tensor(name).map_err(|e| broken(&e))?;
-            let &[_, width] = tensor.shape() else {
-                return Err(broken(&format!("{name} of shape {:?}", tensor.shape())));
-            };
-            if tensor.dtype() != Dtype::U64 {
-                return Err(broken(&format!("{name} of {:?}", tensor.dtype())));
-            }
-            let (values, _) = tensor.data().as_chunks();
-            let values = values.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
-            Ok(Slots { first, width, values })
+            let values = file.values(name, |shape| shape.len() == 2);
+            let values = values.map_err(|got| broken(&format!("{name} of {got}")))?;
+            Ok(Slots { first, width: file.shape(name).map_or(0, |shape| shape[1]), values })
         };
         let part = Self { header, images: side("images")?, texts: side("texts")? };
         let expected = "a state that fits its header";
