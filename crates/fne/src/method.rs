@@ -58,14 +58,14 @@ impl Method for Fne {
         self.learner.save(METHOD, write, modules, |state, updates| {
             let (k, d) = (self.bank.capacity(), self.bank.width());
             let bank = self.bank.state();
-            state.f32s("bank.images", &[k, d], &bank.images);
-            state.f32s("bank.texts", &[k, d], &bank.texts);
-            state.i64s("bank.ids", &bank.ids);
-            state.i64s("bank.captions", &bank.captions);
+            state.values("bank.images", &[k, d], &bank.images);
+            state.values("bank.texts", &[k, d], &bank.texts);
+            state.values("bank.ids", &[k], &bank.ids);
+            state.values("bank.captions", &[k], &bank.captions);
             let seen = self.statistics.snapshot();
             for (name, m) in [("positive", seen.positive), ("negative", seen.negative)] {
-                state.i64s(&format!("statistics.{name}.count"), &[m.count as i64]);
-                state.f64s(&format!("statistics.{name}"), &[m.sum, m.mean, m.squares]);
+                state.values(&format!("statistics.{name}.count"), &[1], &[m.count as i64]);
+                state.values(&format!("statistics.{name}"), &[3], &[m.sum, m.mean, m.squares]);
             }
             [bank.cursor as i64, updates]
         })
@@ -80,10 +80,10 @@ impl Method for Fne {
         let momentum = model.module("momentum", self.momentum.clone())?;
         let (k, d) = (self.bank.capacity(), self.bank.width());
         let bank = BankState {
-            images: state.f32s("bank.images", &[k, d])?,
-            texts: state.f32s("bank.texts", &[k, d])?,
-            ids: state.i64s("bank.ids", k)?,
-            captions: state.i64s("bank.captions", k)?,
+            images: state.values("bank.images", &[k, d])?,
+            texts: state.values("bank.texts", &[k, d])?,
+            ids: state.values("bank.ids", &[k])?,
+            captions: state.values("bank.captions", &[k])?,
             cursor: cursor as usize,
         };
         let bank = Bank::of_state(bank, d, &self.bank.images().device())?;
@@ -138,10 +138,10 @@ impl Method for Fne {
 fn statistics(state: &CheckpointReader) -> Result<Snapshot> {
     let moments = |name: &str| -> Result<Moments> {
         let key = format!("statistics.{name}.count");
-        let count = state.i64s(&key, 1)?[0];
+        let count = state.values::<i64>(&key, &[1])?[0];
         let negative = |_| state.refuse(&key, "a count of at least 0", count);
         let count = u64::try_from(count).map_err(negative)?;
-        let f = state.f64s(&format!("statistics.{name}"), 3)?;
+        let f = state.values::<f64>(&format!("statistics.{name}"), &[3])?;
         Ok(Moments { count, sum: f[0], mean: f[1], squares: f[2] })
     };
     let seen = Snapshot { positive: moments("positive")?, negative: moments("negative")? };

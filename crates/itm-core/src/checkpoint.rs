@@ -22,16 +22,16 @@ use crate::{Error, Result, host, parameters};
 /// use itm_core::checkpoint::{CheckpointReader, CheckpointWriter};
 ///
 /// let mut writer = CheckpointWriter::default();
-/// writer.f32s("scores", &[2, 1], &[0.5, f32::MIN_POSITIVE]);
-/// writer.i64s("progress", &[3]);
+/// writer.values("scores", &[2, 1], &[0.5, f32::MIN_POSITIVE]);
+/// writer.values("progress", &[1], &[3i64]);
 /// # let folder = std::env::temp_dir().join(format!("itm-checkpoint-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder).unwrap();
 /// # let path = folder.join("state.safetensors");
 /// std::fs::write(&path, writer.contents("example 1")?).unwrap();
 ///
 /// let reader = CheckpointReader::open(&path, "example 1")?;
-/// assert_eq!(reader.f32s("scores", &[2, 1])?, [0.5, f32::MIN_POSITIVE]);
-/// assert!(reader.f32s("scores", &[3, 1]).is_err() && CheckpointReader::open(&path, "example 2").is_err());
+/// assert_eq!(reader.values::<f32>("scores", &[2, 1])?, [0.5, f32::MIN_POSITIVE]);
+/// assert!(reader.values::<f32>("scores", &[3, 1]).is_err() && CheckpointReader::open(&path, "example 2").is_err());
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), itm_core::Error>(())
 /// ```
@@ -42,21 +42,7 @@ pub struct CheckpointWriter {
 
 impl CheckpointWriter {
     /// Adds values with a shape.
-    pub fn f32s(&mut self, name: &str, shape: &[usize], values: &[f32]) {
-        self.add(name, shape, values);
-    }
-
-    /// Adds a row of numbers.
-    pub fn f64s(&mut self, name: &str, values: &[f64]) {
-        self.add(name, &[values.len()], values);
-    }
-
-    /// Adds a row of integers.
-    pub fn i64s(&mut self, name: &str, values: &[i64]) {
-        self.add(name, &[values.len()], values);
-    }
-
-    fn add<T: ArrayValue>(&mut self, name: &str, shape: &[usize], values: &[T]) {
+    pub fn values<T: ArrayValue>(&mut self, name: &str, shape: &[usize], values: &[T]) {
         let bytes = bytemuck::cast_slice(values).to_vec();
         self.entries.push((name.to_string(), T::DTYPE, shape.to_vec(), bytes));
     }
@@ -64,7 +50,7 @@ impl CheckpointWriter {
     /// Adds all parameters of a module, named by their path under `prefix`.
     pub fn module<M: Module>(&mut self, prefix: &str, module: &M) {
         parameters::visit(prefix, module, |path, shape, values| {
-            self.f32s(path, shape, &host(values));
+            self.values(path, shape, &host(values));
         });
     }
 
@@ -110,12 +96,6 @@ impl CheckpointReader {
         Ok(Self { path: path.to_path_buf(), file, asked: RefCell::default() })
     }
 
-    fn values<T: ArrayValue>(&self, name: &str, shape: &[usize]) -> Result<Vec<T>> {
-        self.asked.borrow_mut().insert(name.to_owned());
-        let values = self.file.values(name, |found| found == shape);
-        values.map_err(|got| self.refuse(name, format!("{:?} {shape:?}", T::DTYPE), got))
-    }
-
     /// Whether there is such an entry.
     pub fn has(&self, name: &str) -> bool {
         self.file.shape(name).is_some()
@@ -125,24 +105,10 @@ impl CheckpointReader {
     ///
     /// # Errors
     /// If there is no such entry, or it has another type or shape.
-    pub fn f32s(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-        self.values(name, shape)
-    }
-
-    /// The `n` numbers of an entry.
-    ///
-    /// # Errors
-    /// If there is no such entry, or it has another type or length.
-    pub fn f64s(&self, name: &str, n: usize) -> Result<Vec<f64>> {
-        self.values(name, &[n])
-    }
-
-    /// The `n` integers of an entry.
-    ///
-    /// # Errors
-    /// If there is no such entry, or it has another type or length.
-    pub fn i64s(&self, name: &str, n: usize) -> Result<Vec<i64>> {
-        self.values(name, &[n])
+    pub fn values<T: ArrayValue>(&self, name: &str, shape: &[usize]) -> Result<Vec<T>> {
+        self.asked.borrow_mut().insert(name.to_owned());
+        let values = self.file.values(name, |found| found == shape);
+        values.map_err(|got| self.refuse(name, format!("{:?} {shape:?}", T::DTYPE), got))
     }
 
     /// `module` with the parameters of the file.
@@ -150,7 +116,7 @@ impl CheckpointReader {
     /// # Errors
     /// If a parameter is missing or of another shape.
     pub fn module<M: Module>(&self, prefix: &str, module: M) -> Result<M> {
-        parameters::replace(prefix, module, |path, shape| self.f32s(path, shape).map(Some))
+        parameters::replace(prefix, module, |path, shape| self.values(path, shape).map(Some))
     }
 
     /// Refuses a file with an entry that was never read.

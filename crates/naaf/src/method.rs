@@ -71,7 +71,7 @@ impl Method for Naaf {
         }
         let model = |model: &mut CheckpointWriter| {
             model.module("encoders", self.encoders());
-            model.f64s(BOUNDARY, &numbers(&self.boundary));
+            model.values(BOUNDARY, &[9], &numbers(&self.boundary));
         };
         self.learner.save(METHOD, write, model, |_, updates| [updates, 0])
     }
@@ -130,7 +130,8 @@ fn numbers(boundary: &Boundary) -> [f64; 9] {
 
 fn boundary(model: &CheckpointReader) -> Result<Boundary> {
     let [t, t_s, a, b, n, c, d, m, ln_alpha_star] =
-        <[f64; 9]>::try_from(model.f64s(BOUNDARY, 9)?).expect("the reader checked the number");
+        <[f64; 9]>::try_from(model.values::<f64>(BOUNDARY, &[9])?)
+            .expect("the reader checked the number");
     if let Some(bad) = [a, b, n, c, d, m].into_iter().find(|x| !x.is_finite()) {
         return Err(model.refuse(BOUNDARY, "finite numbers", bad));
     }

@@ -80,9 +80,9 @@ impl Method for Hal {
         self.learner.save(METHOD, write, modules, |state, updates| {
             let (n, d) = (self.bank.captions.len(), self.config.model.embed_dim);
             let [images, texts] = self.bank.embeddings();
-            state.f32s("bank.images", &[n, d], &images);
-            state.f32s("bank.texts", &[n, d], &texts);
-            state.i64s("bank.captions", &self.bank.captions);
+            state.values("bank.images", &[n, d], &images);
+            state.values("bank.texts", &[n, d], &texts);
+            state.values("bank.captions", &[n], &self.bank.captions);
             [updates, n as i64]
         })
     }
@@ -95,13 +95,13 @@ impl Method for Hal {
         let (n, d) = (n as usize, self.config.model.embed_dim);
         let device = self.encoders().devices().into_iter().next().unwrap_or_default().inner();
         let rows = |name: &str| -> Result<Tensor<2>> {
-            let values = saved.state.f32s(name, &[n, d])?;
+            let values = saved.state.values::<f32>(name, &[n, d])?;
             let place = |at| format!("{name}, row {}", at / d.max(1));
             Error::unless_finite(&values, place, "finite numbers")?;
             Ok(Tensor::from_data(TensorData::new(values, [n, d]), &device))
         };
         let (images, texts) = (rows("bank.images")?, rows("bank.texts")?);
-        let captions = saved.state.i64s("bank.captions", n)?;
+        let captions = saved.state.values::<i64>("bank.captions", &[n])?;
         saved.nothing_else()?;
         self.learner = learner;
         self.keep_states(0);

@@ -20,11 +20,11 @@ impl CheckpointWriter {
                 updates.push(0);
                 continue;
             };
-            self.f32s(&format!("optimizer.{i}.first"), &[n], &m.first);
-            self.f32s(&format!("optimizer.{i}.second"), &[n], &m.second);
+            self.values(&format!("optimizer.{i}.first"), &[n], &m.first);
+            self.values(&format!("optimizer.{i}.second"), &[n], &m.second);
             updates.push(m.steps as i64);
         }
-        self.i64s(UPDATES, &updates);
+        self.values(UPDATES, &[updates.len()], &updates);
     }
 }
 
@@ -41,7 +41,7 @@ impl CheckpointReader {
     ) -> Result<AdamW> {
         // An optimiser that has made no update does not know its parameters yet.
         let sizes = if steps > 0 { sizes(module) } else { vec![] };
-        let updates = self.i64s(UPDATES, sizes.len())?;
+        let updates = self.values::<i64>(UPDATES, &[sizes.len()])?;
         let mut moments = vec![];
         for (i, (n, t)) in sizes.into_iter().zip(updates).enumerate() {
             let refused = || self.refuse(UPDATES, format!("0 to {steps} updates"), t);
@@ -53,7 +53,8 @@ impl CheckpointReader {
                 continue;
             }
             let place = second.clone();
-            let (first, second) = (self.f32s(&first, &[n])?, self.f32s(&second, &[n])?);
+            let (first, second) =
+                (self.values::<f32>(&first, &[n])?, self.values::<f32>(&second, &[n])?);
             let fits = first.iter().all(|x| x.is_finite())
                 && second.iter().all(|&x| x.is_finite() && x >= 0.0);
             if !fits {

@@ -42,8 +42,8 @@ fn a_module_and_its_optimiser_come_back_bit_for_bit() {
     let (_folder, path) = written(|w| {
         w.module("layer", &layer);
         w.optimizer(&adam, &layer);
-        w.f64s("numbers", &[f64::NAN, 1e-300]);
-        w.i64s("integers", &[i64::MIN]);
+        w.values("numbers", &[2], &[f64::NAN, 1e-300]);
+        w.values("integers", &[1], &[i64::MIN]);
     });
     let reader = CheckpointReader::open(&path, KIND).unwrap();
     let (other, _) = trained(2);
@@ -58,9 +58,9 @@ fn a_module_and_its_optimiser_come_back_bit_for_bit() {
     assert_eq!((updates, optimizer.steps()), (vec![3, 1], 3));
     let e = reader.optimizer(*adam.options(), &back, 2).unwrap_err().to_string();
     assert!(e.ends_with("optimizer.updates: expected 0 to 2 updates, got 3"), "{e}");
-    let numbers = reader.f64s("numbers", 2).unwrap();
+    let numbers = reader.values::<f64>("numbers", &[2]).unwrap();
     assert!(numbers[0].is_nan() && numbers[1] == 1e-300, "{numbers:?}");
-    assert_eq!(reader.i64s("integers", 1).unwrap(), [i64::MIN]);
+    assert_eq!(reader.values::<i64>("integers", &[1]).unwrap(), [i64::MIN]);
 }
 
 /// A file written by hand by the rules of the format: eight bytes of length, a header, the values.
@@ -79,12 +79,12 @@ fn golden_file() {
     let path = folder.path().join("hand.safetensors");
     fs::write(&path, &bytes).unwrap();
     let reader = CheckpointReader::open(&path, KIND).unwrap();
-    assert_eq!(bits(&reader.f32s("a", &[2, 1]).unwrap()), bits(&[1.5, -0.0]));
-    assert_eq!(reader.i64s("n", 1).unwrap(), [-3]);
+    assert_eq!(bits(&reader.values("a", &[2, 1]).unwrap()), bits(&[1.5, -0.0]));
+    assert_eq!(reader.values::<i64>("n", &[1]).unwrap(), [-3]);
 
     let mut writer = CheckpointWriter::default();
-    writer.f32s("a", &[2, 1], &[1.5, -0.0]);
-    writer.i64s("n", &[-3]);
+    writer.values("a", &[2, 1], &[1.5f32, -0.0]);
+    writer.values("n", &[1], &[-3i64]);
     let ours = writer.contents(KIND).unwrap();
     assert_eq!(ours[ours.len() - 16..], bytes[bytes.len() - 16..], "values of eight bytes first");
 }
@@ -94,14 +94,14 @@ fn no_update_is_no_moment_and_an_entry_too_many_is_named() {
     let (layer, adam) = trained(1);
     let (_folder, path) = written(|w| {
         w.optimizer(&AdamW::new(*adam.options()), &layer);
-        w.f32s("left over", &[1], &[0.5]);
+        w.values("left over", &[1], &[0.5f32]);
     });
     let reader = CheckpointReader::open(&path, KIND).unwrap();
     assert_eq!(reader.optimizer(*adam.options(), &layer, 0).unwrap().moments().count(), 0);
     let line = reader.nothing_else().unwrap_err().to_string();
     let want = "left over: expected only entries of the model, got a foreign entry";
     assert!(line.ends_with(want), "{line}");
-    reader.f32s("left over", &[1]).unwrap();
+    reader.values::<f32>("left over", &[1]).unwrap();
     reader.nothing_else().unwrap();
 }
 
@@ -144,7 +144,7 @@ fn what_does_not_fit_is_named_in_one_line() {
 fn shapes_that_no_memory_holds_are_refused() {
     for shape in [[usize::MAX, 2], [1 << 63, 2]] {
         let mut writer = CheckpointWriter::default();
-        writer.f32s("wide", &shape, &[]);
+        writer.values::<f32>("wide", &shape, &[]);
         let e = writer.contents(KIND).unwrap_err().to_string();
         assert_eq!(e, format!("test 1: expected values of shape {shape:?} for wide, got 0 bytes"));
     }
@@ -156,10 +156,10 @@ fn moments_that_cannot_be_are_refused() {
     for [first, second] in [[0.0, f32::NAN], [0.0, -1.0], [0.0, f32::INFINITY], [f32::NAN, 0.0]] {
         let (_folder, path) = written(|w| {
             for (i, n) in [6, 3].into_iter().enumerate() {
-                w.f32s(&format!("optimizer.{i}.first"), &[n], &vec![first; n]);
-                w.f32s(&format!("optimizer.{i}.second"), &[n], &vec![second; n]);
+                w.values(&format!("optimizer.{i}.first"), &[n], &vec![first; n]);
+                w.values(&format!("optimizer.{i}.second"), &[n], &vec![second; n]);
             }
-            w.i64s("optimizer.updates", &[3, 3]);
+            w.values("optimizer.updates", &[2], &[3i64, 3]);
         });
         let reader = CheckpointReader::open(&path, KIND).unwrap();
         let e = reader.optimizer(*adam.options(), &layer, 3).unwrap_err().to_string();
@@ -173,10 +173,10 @@ fn negative_counts_are_refused() {
     let (layer, adam) = trained(1);
     let (_folder, path) = written(|w| {
         for (i, n) in [6, 3].into_iter().enumerate() {
-            w.f32s(&format!("optimizer.{i}.first"), &[n], &vec![0.0; n]);
-            w.f32s(&format!("optimizer.{i}.second"), &[n], &vec![0.0; n]);
+            w.values(&format!("optimizer.{i}.first"), &[n], &vec![0.0f32; n]);
+            w.values(&format!("optimizer.{i}.second"), &[n], &vec![0.0f32; n]);
         }
-        w.i64s("optimizer.updates", &[3, -1]);
+        w.values("optimizer.updates", &[2], &[3i64, -1]);
     });
     let reader = CheckpointReader::open(&path, KIND).unwrap();
     let e = reader.optimizer(*adam.options(), &layer, 3).unwrap_err().to_string();
@@ -197,10 +197,10 @@ fn a_parameter_without_updates_has_no_moments() {
     reader.nothing_else().unwrap();
     let (_folder, path) = written(|w| {
         for (i, n) in [6, 3].into_iter().enumerate() {
-            w.f32s(&format!("optimizer.{i}.first"), &[n], &vec![0.0; n]);
-            w.f32s(&format!("optimizer.{i}.second"), &[n], &vec![0.0; n]);
+            w.values(&format!("optimizer.{i}.first"), &[n], &vec![0.0f32; n]);
+            w.values(&format!("optimizer.{i}.second"), &[n], &vec![0.0f32; n]);
         }
-        w.i64s("optimizer.updates", &[0, 0]);
+        w.values("optimizer.updates", &[2], &[0i64, 0]);
     });
     let reader = CheckpointReader::open(&path, KIND).unwrap();
     let back = reader.optimizer(*adam.options(), &layer, 3).unwrap();

@@ -129,13 +129,13 @@ impl<M: Module> Trainer<M> {
         let progress = [self.epoch as i64, self.steps as i64];
         let mut model = CheckpointWriter::default();
         modules(&mut model);
-        model.i64s(PROGRESS, &progress);
+        model.values(PROGRESS, &[2], &progress);
         write(MODEL, &model.contents(&format!("{method} model 1"))?)?;
         drop(model); // as large as the file
 
         let mut state = CheckpointWriter::default();
         let counts = rest(&mut state, self.optimizer.steps() as i64);
-        state.i64s(PROGRESS, &[progress, counts].concat());
+        state.values(PROGRESS, &[4], &[progress, counts].concat());
         state.optimizer(&self.optimizer, self.module());
         write(STATE, &state.contents(&format!("{method} state 1"))?)
     }
@@ -181,7 +181,8 @@ impl SavedState {
     pub fn open(method: &str, folder: &Path) -> Result<Self> {
         let model = CheckpointReader::open(&folder.join(MODEL), &format!("{method} model 1"))?;
         let state = CheckpointReader::open(&folder.join(STATE), &format!("{method} state 1"))?;
-        let (counts, both) = (state.i64s(PROGRESS, 4)?, model.i64s(PROGRESS, 2)?);
+        let counts = state.values::<i64>(PROGRESS, &[4])?;
+        let both = model.values::<i64>(PROGRESS, &[2])?;
         if counts[..2] != both[..] {
             let of = |c: &[i64]| format!("epoch {}, step {}", c[0], c[1]);
             return Err(state.refuse(PROGRESS, of(&both), of(&counts)));
@@ -231,7 +232,7 @@ mod tests {
         };
         let modules = |model: &mut CheckpointWriter| model.module("linear", learner.module());
         let rest = |state: &mut CheckpointWriter, updates| {
-            state.f32s("own", &[1], &[0.5]);
+            state.values("own", &[1], &[0.5f32]);
             [7, updates]
         };
         learner.save(method, write, modules, rest).unwrap();
@@ -299,8 +300,8 @@ mod tests {
         assert!(moved.zip(by_hand).all(|(by, want)| (by - want).abs() < 1e-5));
         let saved = SavedState::open("toy", folder.path()).unwrap();
         assert_eq!(
-            (saved.counts, saved.state.f32s("own", &[1]).unwrap()),
-            ([3, 1, 7, 1], vec![0.5])
+            (saved.counts, saved.state.values("own", &[1]).unwrap()),
+            ([3, 1, 7, 1], vec![0.5f32])
         );
         let module = saved.model.module("linear", fresh.module().clone()).unwrap();
         let mut again = fresh.restored(module, &saved, saved.counts[3]).unwrap();

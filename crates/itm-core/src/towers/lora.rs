@@ -219,7 +219,7 @@ impl LoraConfig {
                     let [a, b] = adapter::matrices(&name);
                     for (name, value) in [(a, &change.a), (b, &change.b)] {
                         let value = value.val().transpose();
-                        file.f32s(&name, &value.dims(), &host(value.inner()));
+                        file.values(&name, &value.dims(), &host(value.inner()));
                     }
                     maps.push(name.trim_end_matches(".weight").to_owned());
                 }

@@ -273,7 +273,7 @@ fn an_adapter_may_name_modules_instead_of_files() {
         let mut file = CheckpointWriter::default();
         for (part, shape) in [("lora_A", [1, 32]), ("lora_B", [32, 1])] {
             let values: Vec<f32> = (0..32).map(|k| (k as f32 / 7.0).sin()).collect();
-            file.f32s(&format!("base_model.model.{map}.{part}.weight"), &shape, &values);
+            file.values(&format!("base_model.model.{map}.{part}.weight"), &shape, &values);
         }
         fs::write(own.path().join(MATRICES), file.contents("pt").unwrap()).unwrap();
         let vit = Vit::adapted(golden_folder().join("vit"), Some(own.path()), &device).unwrap().0;

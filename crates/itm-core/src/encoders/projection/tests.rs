@@ -184,14 +184,14 @@ fn names_in_a_checkpoint() {
         writer.module("image", model);
         std::fs::write(&path, writer.contents("test 1").unwrap()).unwrap();
         let reader = CheckpointReader::open(&path, "test 1").unwrap();
-        reader.f32s("image.linear.weight", &[3, 4]).unwrap();
-        reader.f32s("image.linear.bias", &[4]).unwrap();
+        reader.values::<f32>("image.linear.weight", &[3, 4]).unwrap();
+        reader.values::<f32>("image.linear.bias", &[4]).unwrap();
         assert_eq!(reader.nothing_else().is_err(), more);
         if more {
-            reader.f32s("image.residual.first.weight", &[3, 6]).unwrap();
-            reader.f32s("image.residual.first.bias", &[6]).unwrap();
-            reader.f32s("image.residual.second.weight", &[6, 4]).unwrap();
-            reader.f32s("image.residual.second.bias", &[4]).unwrap();
+            reader.values::<f32>("image.residual.first.weight", &[3, 6]).unwrap();
+            reader.values::<f32>("image.residual.first.bias", &[6]).unwrap();
+            reader.values::<f32>("image.residual.second.weight", &[6, 4]).unwrap();
+            reader.values::<f32>("image.residual.second.bias", &[4]).unwrap();
             reader.nothing_else().unwrap();
         }
         let back = reader.module("image", model.clone()).unwrap();

@@ -328,8 +328,8 @@ fn an_adapter_is_merged_before_a_layer_scale() {
     let [a, b]: [Vec<f32>; 2] = [0.25, 0.5].map(|by| (0..24).map(|k| by * k as f32).collect());
     let mut file = CheckpointWriter::default();
     let names = adapter::matrices("encoder.layer.1.attention.output.dense.weight");
-    file.f32s(&names[0], &[1, 24], &a);
-    file.f32s(&names[1], &[24, 1], &b);
+    file.values(&names[0], &[1, 24], &a);
+    file.values(&names[1], &[24, 1], &b);
     fs::write(own.path().join(adapter::MATRICES), file.contents("pt").unwrap()).unwrap();
     let config = r#"{"peft_type": "LORA", "r": 1, "lora_alpha": 3}"#;
     fs::write(own.path().join(adapter::CONFIG), config).unwrap();

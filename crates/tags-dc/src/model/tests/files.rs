@@ -14,7 +14,7 @@ fn changed(
     let to = TempDir::new().unwrap();
     let path = to.path().join("changed.safetensors");
     let mut writer = itm_core::checkpoint::CheckpointWriter::default();
-    tensors.iter().for_each(|(name, (shape, values))| writer.f32s(name, shape, values));
+    tensors.iter().for_each(|(name, (shape, values))| writer.values(name, shape, values));
     fs::write(&path, writer.contents("pt").unwrap()).unwrap();
     (to, path)
 }
