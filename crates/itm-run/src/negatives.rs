@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use itm_core::data::Split;
 use itm_core::{Error, Result};
+use itm_report::command::quoted;
 
 use crate::methods::{Negatives, TrainedModel, filler};
 use crate::run::Run;
@@ -19,7 +20,7 @@ pub(crate) fn negatives(args: &Negatives, configs: &Path) -> Result<PathBuf> {
     let Negatives { negatives, run: folder, row, row_seed, data, backend, .. } = args;
     let out = negatives.out.clone().unwrap_or_else(|| new_path("negatives"));
     let Some(folder) = folder else {
-        negatives.by_rules(&out, "cargo xtask", &mut stdout())?;
+        negatives.by_rules(&out, "cargo xtask negatives", &mut stdout())?;
         return Ok(out);
     };
     let (run, row) = Run::open(folder, (data.as_deref(), backend), configs, |config| {
@@ -46,7 +47,11 @@ pub(crate) fn negatives(args: &Negatives, configs: &Path) -> Result<PathBuf> {
         read: &|text| reading.read(text),
         spell: &|text| reading.words(text),
     };
-    args.by_model(&out, "cargo xtask", &trained, &mut stdout())?;
+    let program = match configs == Path::new("configs") {
+        true => "cargo xtask negatives".to_owned(),
+        false => format!("cargo xtask negatives --configs {}", quoted(configs.display())),
+    };
+    args.by_model(&out, &program, &trained, &mut stdout())?;
     Ok(out)
 }
 

@@ -70,6 +70,9 @@ fn a_trained_model_fills_in_words() {
     let scores: Vec<f64> = records[..3].iter().map(|r| r["score"].as_f64().unwrap()).collect();
     assert!(scores.is_sorted_by(|a, b| a >= b), "the best first: {scores:?}");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let configs = quoted(tests::configs().display());
+    let again = format!("cargo xtask negatives --configs {configs} --captions ");
+    assert!(json["command"].as_str().unwrap().starts_with(&again), "{json}");
     assert_eq!(json["model"]["images_not_in_the_run"], 1);
     assert_eq!((&json["model"]["maskings"], &json["read"]), (&4.into(), &2.into()));
     assert!(page.contains("words of a model") && page.contains("4 × 4"), "{page}");

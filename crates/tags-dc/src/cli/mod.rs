@@ -45,7 +45,7 @@ pub fn run(cli: &Cli, out: &mut impl Write) -> Result<()> {
         Command::Phrases(phrases) => phrases.run(out),
         Command::Negatives(negatives) => {
             let folder = negatives.out.clone().unwrap_or_else(|| free("negatives"));
-            negatives.by_rules(&folder, "tags-dc", out)
+            negatives.by_rules(&folder, "tags-dc negatives", out)
         }
     }
 }

@@ -98,7 +98,8 @@ struct OfKind {
 }
 
 impl Negatives {
-    /// Changes the captions by rules, and writes the negatives into a new or empty folder. `program` is the program that repeats the command.
+    /// Changes the captions by rules, and writes the negatives into a new or empty folder. `program` is the program and its subcommand
+    /// that repeat the command.
     ///
     /// # Errors
     /// If a file cannot be read or written, or has no captions; if the folder is not empty.
@@ -135,7 +136,7 @@ impl Negatives {
     fn command_with(&self, program: &str, how: &str) -> String {
         let Self { captions, seed, per_caption, shown, .. } = self;
         format!(
-            "{program} negatives --captions {}{how} --seed {seed} --per-caption {per_caption} --shown {shown}",
+            "{program} --captions {}{how} --seed {seed} --per-caption {per_caption} --shown {shown}",
             quoted(captions.display())
         )
     }

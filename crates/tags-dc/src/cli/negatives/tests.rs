@@ -20,7 +20,7 @@ const TEXT: &str = "1\tTwo dogs run on the grass.\n1\tA brown dog jumps over a l
 fn negatives(line: &[&str]) -> Result<PathBuf> {
     let (args, mut out) = (args(line), vec![]);
     let folder = args.out.clone().unwrap();
-    args.by_rules(&folder, "tags-dc", &mut out).map(|()| folder)
+    args.by_rules(&folder, "tags-dc negatives", &mut out).map(|()| folder)
 }
 
 /// Runs the command on a file with these captions; returns the folder.
@@ -89,7 +89,8 @@ fn a_benchmark_is_written() {
 /// A shell reads back what was written.
 #[test]
 fn the_command_can_be_repeated() {
-    let line = args(&["--captions", "my captions.tsv", "--train", "it's.tsv"]).command("tags-dc");
+    let args = args(&["--captions", "my captions.tsv", "--train", "it's.tsv"]);
+    let line = args.command("tags-dc negatives");
     let want = r"tags-dc negatives --captions 'my captions.tsv' --train 'it'\''s.tsv' --kinds ";
     assert!(line.starts_with(want), "{line}");
 }
