@@ -31,7 +31,7 @@ pub use bootstrap::{bootstrap, bootstrap_difference, resample};
 pub use expected::{ceilings, chance};
 pub use hits::{Hits, ImageHits};
 pub use randomisation::{Randomisation, holm, paired_randomisation};
-pub use share::{Share, interval};
+pub use share::{Share, interval, per_image};
 
 /// The most replicates of a bootstrap or a randomisation: a hundred times as many as a report uses.
 pub const MOST_REPLICATES: usize = 1_000_000;

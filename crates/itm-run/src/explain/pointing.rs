@@ -272,8 +272,7 @@ fn mismatches(runs: &[&OfImages]) -> Option<Mismatch> {
 fn pointed(runs: &[&[Points]]) -> Option<PointedShare> {
     let counts = |points: &Points| [u64::from(points.hits), u64::from(points.words)];
     let counts: Vec<Vec<_>> = runs.iter().map(|run| run.iter().map(counts).collect()).collect();
-    let Share { value, ci95, .. } =
-        Share::over(&counts.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+    let Share { value, ci95, .. } = Share::over(&counts)?;
     let words = runs[0].iter().map(|p| u64::from(p.words)).sum();
     let chance = runs[0].iter().map(|p| p.chance).sum::<f64>() / words as f64;
     let of_all = |of: fn(&Points) -> u32| -> f64 {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use itm_core::significance::Share;
+use itm_core::significance::{Share, per_image};
 use itm_core::{Error, Result};
 use serde::Serialize;
 
@@ -55,10 +55,10 @@ impl Grade {
     }
 }
 
-/// Right answers and questions of each image that has some, with ties and the sum of chances.
+/// The image of each question, and whether it is right, with ties and the sum of chances.
 #[derive(Default)]
-struct ImageCounts {
-    images: BTreeMap<usize, [u64; 2]>,
+struct LineCounts {
+    right: Vec<(usize, bool)>,
     ties: u64,
     chance: f64,
 }
@@ -84,24 +84,20 @@ impl Benchmark {
             Err(Error::invalid(place, "a finite number", score))
         };
         let (images, units) = self.units();
-        let mut counts: BTreeMap<_, ImageCounts> = BTreeMap::new();
+        let mut counts: BTreeMap<_, LineCounts> = BTreeMap::new();
         for (question, image) in self.questions.iter().zip(images) {
             for (measure, mark) in question.marks(finite)? {
                 let (category, subset) = (Some(question.category), Some(question.subset.clone()));
                 for of in [(None, None), (category, None), (category, subset)] {
                     let counts = counts.entry((of, measure)).or_default();
-                    let [right, all] = counts.images.entry(image).or_default();
-                    *right += u64::from(mark.right);
-                    *all += 1;
+                    counts.right.push((image, mark.right));
                     counts.ties += u64::from(mark.tie);
                     counts.chance += mark.chance;
                 }
             }
         }
-        let line = |(((category, subset), measure), counts): (_, ImageCounts)| {
-            let mut images = vec![[0; 2]; units];
-            counts.images.into_iter().for_each(|(image, of)| images[image] = of);
-            let right = Share::over(&[&images]).expect("a question");
+        let line = |(((category, subset), measure), counts): (_, LineCounts)| {
+            let right = Share::over(&[per_image(units, counts.right)]).expect("a question");
             let chance = counts.chance / right.of as f64;
             Line { category, subset, measure, right, chance, ties: counts.ties }
         };

@@ -6,10 +6,10 @@
 //!
 //! The edits are VSE-C's: they replace a noun, a number or a relation. One edit is drawn per caption, its kind first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use itm_core::data::SplitData;
-use itm_core::significance::Share;
+use itm_core::significance::{Share, per_image};
 use serde::{Deserialize, Serialize};
 
 use super::{Captions, Edits, NounTable, Quota, Rules, negatives};
@@ -65,13 +65,13 @@ impl CaptionEdit {
     }
 }
 
-/// Counts per image of a split, for one model.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// How a model scores the edits of a split.
+#[derive(Debug, Clone, PartialEq)]
 pub struct EditCounts {
-    /// Drawn edits below their caption, and all drawn edits.
-    below: Vec<[u64; 2]>,
-    /// The same over the edits of each kind.
-    by_kind: BTreeMap<&'static str, Vec<[u64; 2]>>,
+    /// The number of images.
+    images: usize,
+    /// Image and kind of each edit, and whether it scores below its caption. Edits without a kind are drawn.
+    below: Vec<(usize, Option<&'static str>, bool)>,
     /// Drawn edits with the score of their caption.
     ties: u64,
     /// Captions that no rule changes.
@@ -89,28 +89,28 @@ impl EditCounts {
         assert!(scores.iter().all(|score| !score.is_nan()), "a score of NaN");
         let (own, changed) = scores.split_at(part.pairs.texts());
         assert_eq!(changed.len(), edits.len(), "scores of the edits");
-        let none = || vec![[0; 2]; part.pairs.images()];
-        let mut counts = Self { below: none(), ..Self::default() };
-        let mut drawn = vec![false; own.len()];
-        for (edit, &score) in edits.iter().zip(changed) {
-            let (image, caption) = (part.pairs.image_of(edit.text), own[edit.text]);
-            let of = match edit.kind {
-                None => {
-                    drawn[edit.text] = true;
-                    counts.ties += u64::from(score == caption);
-                    &mut counts.below
-                }
-                Some(kind) => counts.by_kind.entry(kind).or_insert_with(none),
-            };
-            of[image][0] += u64::from(score < caption);
-            of[image][1] += 1;
-        }
+        let scored = || edits.iter().zip(changed);
+        let below = |(edit, &score): (&CaptionEdit, &f32)| {
+            (part.pairs.image_of(edit.text), edit.kind, score < own[edit.text])
+        };
+        let drawn = || scored().filter(|(edit, _)| edit.kind.is_none());
+        let texts: BTreeSet<usize> = drawn().map(|(edit, _)| edit.text).collect();
         let reader = Trigrams::fit(train.captions.iter().map(String::as_str));
-        let read = edits.iter().filter(|edit| edit.kind.is_none()).map(|edit| &edit.sentence[..]);
         let captions = part.captions.iter().map(String::as_str);
-        counts.fluency = [Fluency::of(&reader, captions), Fluency::of(&reader, read)];
-        counts.without = drawn.iter().filter(|drawn| !**drawn).count() as u64;
-        counts
+        let sentences = drawn().map(|(edit, _)| &edit.sentence[..]);
+        Self {
+            images: part.pairs.images(),
+            below: scored().map(below).collect(),
+            ties: drawn().filter(|&(edit, &score)| score == own[edit.text]).count() as u64,
+            without: (own.len() - texts.len()) as u64,
+            fluency: [Fluency::of(&reader, captions), Fluency::of(&reader, sentences)],
+        }
+    }
+
+    /// What [`Share`] takes of the drawn edits, or of the edits of a kind.
+    fn of(&self, kind: Option<&str>) -> Vec<[u64; 2]> {
+        let edits = self.below.iter().filter(|edit| edit.1 == kind);
+        per_image(self.images, edits.map(|&(image, _, below)| (image, below)))
     }
 }
 
@@ -135,14 +135,14 @@ impl EditShares {
     /// The shares over all runs; `None` if nothing was counted.
     pub fn over(runs: &[&EditCounts]) -> Option<Self> {
         let first = runs.first()?;
-        let share = |of: &dyn Fn(&EditCounts) -> Option<&Vec<[u64; 2]>>| {
-            let runs: Vec<&[_]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
-            Share::over(&runs)
+        let share = |kind: Option<&str>| {
+            Share::over(&runs.iter().map(|run| run.of(kind)).collect::<Vec<_>>())
         };
-        let of_kind = |&kind: &&str| Some((kind.into(), share(&|run| run.by_kind.get(kind))?));
+        let kinds: BTreeSet<&str> = first.below.iter().filter_map(|edit| edit.1).collect();
+        let of_kind = |kind: &str| Some((kind.to_owned(), share(Some(kind))?));
         Some(Self {
-            below: share(&|run| Some(&run.below))?,
-            by_kind: first.by_kind.keys().filter_map(of_kind).collect(),
+            below: share(None)?,
+            by_kind: kinds.into_iter().filter_map(of_kind).collect(),
             ties: runs.iter().map(|run| run.ties).sum(),
             without: first.without,
             fluency_of_captions: first.fluency[0],
@@ -172,17 +172,17 @@ mod tests {
     /// By hand, two runs of two images: 3 of 4 and 1 of 2 drawn edits below; nouns 1 of 1 and 0 of 1.
     #[test]
     fn golden_shares_of_two_runs() {
-        let of = |below, nouns, ties| EditCounts {
-            below,
-            by_kind: BTreeMap::from([("noun", nouns)]),
+        let of = |below: &[(usize, Option<&'static str>, bool)], ties| EditCounts {
+            images: 2,
+            below: below.to_vec(),
             ties,
             without: 3,
             fluency: [None; 2],
         };
-        let (first, second) = (
-            of(vec![[2, 2], [1, 2]], vec![[1, 1], [0, 0]], 1),
-            of(vec![[1, 2], [0, 0]], vec![[0, 1], [0, 0]], 0),
-        );
+        let noun = Some("noun");
+        let drawn = [(0, None, true), (0, None, true), (1, None, true), (1, None, false)];
+        let first = of(&[&drawn[..], &[(0, noun, true)]].concat(), 1);
+        let second = of(&[(0, None, true), (0, None, false), (0, noun, false)], 0);
         let got = EditShares::over(&[&first, &second]).unwrap();
         assert_eq!((got.below.value, got.below.of), (4.0 / 6.0, 6));
         assert_eq!((got.by_kind["noun"].value, got.by_kind["noun"].of), (0.5, 2));

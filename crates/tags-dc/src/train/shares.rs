@@ -139,7 +139,7 @@ impl Verdicts {
 /// The share over all runs of what `of` counts of an image's verdicts.
 fn among(runs: &[&Vec<[u64; 3]>], of: impl Fn(&[u64; 3]) -> [u64; 2]) -> Option<Share> {
     let runs: Vec<Vec<_>> = runs.iter().map(|run| run.iter().map(&of).collect()).collect();
-    Share::over(&runs.iter().map(|run| &run[..]).collect::<Vec<_>>())
+    Share::over(&runs)
 }
 
 /// Truly false sentences, and all sentences with a meaning.
@@ -179,7 +179,7 @@ impl SentenceShares {
     /// The shares over all runs.
     pub fn over(runs: &[&SentenceCounts]) -> Self {
         let share = |of: fn(&SentenceCounts) -> &Vec<[u64; 2]>| {
-            Share::over(&runs.iter().map(|run| &of(run)[..]).collect::<Vec<_>>())
+            Share::over(&runs.iter().map(|run| of(run).clone()).collect::<Vec<_>>())
         };
         let all: Vec<_> = runs.iter().map(|run| &run.verdicts).collect();
         let of_kind = |kind: &str| -> Vec<&Vec<[u64; 3]>> {

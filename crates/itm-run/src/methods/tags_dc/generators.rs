@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, btree_map::Entry};
 use std::sync::Mutex;
 
 use itm_core::data::Split;
-use itm_core::significance::Share;
+use itm_core::significance::{Share, per_image};
 use itm_core::{Pairs, Result};
 use itm_report::format::{clean, decimals, share};
 use itm_report::table::{Role, Table};
@@ -90,15 +90,13 @@ fn judged(trial: &Trial, model: &Model, judge: &TagsDc, made: &[Made]) -> Result
 impl Scored {
     /// `own` are the logits of the captions, `theirs` of the sentences.
     fn of(pairs: &Pairs, made: &[Made], (own, theirs): (&[f32], &[f32])) -> Self {
-        let mut scored = Self { below: vec![[0; 2]; pairs.images()], examples: vec![] };
-        for (made, &score) in made.iter().zip(theirs) {
-            let counts = &mut scored.below[pairs.image_of(made.text)];
-            counts[0] += u64::from(score < own[made.text]);
-            counts[1] += 1;
-        }
+        let below =
+            |(made, &score): (&Made, &f32)| (pairs.image_of(made.text), score < own[made.text]);
         let example = |k: usize| [own[made[k].text], theirs[k]].map(probability);
-        scored.examples = firsts(made).into_iter().map(example).collect();
-        scored
+        Self {
+            below: per_image(pairs.images(), made.iter().zip(theirs).map(below)),
+            examples: firsts(made).into_iter().map(example).collect(),
+        }
     }
 }
 
@@ -119,9 +117,8 @@ fn table(report: &Report, seen: &Seen, rows: &[&str]) -> Table {
         let pair = |((g, d), _): &(&(Name, Name), &Scored)| {
             g.0 == generator && d.0 == row && (g.1 == d.1) == same
         };
-        let runs: Vec<&[_]> =
-            seen.scores.iter().filter(pair).map(|(_, found)| &found.below[..]).collect();
-        Share::over(&runs)
+        let runs = seen.scores.iter().filter(pair).map(|(_, found)| found.below.clone());
+        Share::over(&runs.collect::<Vec<_>>())
     };
     for generator in generators(seen, rows) {
         for (same, head) in [(true, ""), (false, ", other seed")] {

@@ -114,7 +114,7 @@ fn scores_keep_the_digits_of_f64() {
 #[test]
 fn means_leave_out_what_aro_leaves_out() {
     let judged = |category, right, of| {
-        let right = Share::over(&[&[[right, of]]]).unwrap();
+        let right = Share::over(&[vec![[right, of]]]).unwrap();
         let (subset, measure) = (Some("a".to_owned()), Measure::Accuracy);
         let model = Line { category: Some(category), subset, measure, right, chance: 0.5, ties: 0 };
         Judged { model, blind: None }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::record::{Kind, Record};
-use itm_core::significance::Share;
+use itm_core::significance::{Share, per_image};
 use scenes::{ScenesSplit, entails, parse};
 use serde::Serialize;
 
@@ -24,26 +24,20 @@ pub(super) struct Verdicts {
 
 /// The verdicts on the records of each kind. A record's caption is `image#number`.
 pub(super) fn verdicts(split: &ScenesSplit, records: &[Record]) -> BTreeMap<Kind, Verdicts> {
-    let mut by_kind: BTreeMap<Kind, (Verdicts, Vec<[u64; 2]>)> = BTreeMap::new();
+    let mut by_kind: BTreeMap<Kind, Vec<(usize, Option<bool>)>> = BTreeMap::new();
     for record in records {
         let image = record.caption.split('#').next().and_then(|id| id.parse::<usize>().ok());
         let image = image.expect("images of Scenes are numbers");
-        let none = || (Verdicts::default(), vec![[0; 2]; split.len()]);
-        let (verdicts, of_images) = by_kind.entry(record.kind).or_insert_with(none);
-        let Some(said) = parse(&record.text) else {
-            verdicts.unparsed += 1;
-            continue;
-        };
-        let denied = !entails(&split.scenes[image], &said);
-        verdicts.falsehoods += usize::from(denied);
-        verdicts.truths += usize::from(!denied);
-        of_images[image][0] += u64::from(denied);
-        of_images[image][1] += 1;
+        let denied = parse(&record.text).map(|said| !entails(&split.scenes[image], &said));
+        by_kind.entry(record.kind).or_default().push((image, denied));
     }
-    let with_interval = |(kind, (verdicts, of_images)): (Kind, (Verdicts, Vec<[u64; 2]>))| {
-        let share = Share::over(&[&of_images]);
+    let verdicts = |(kind, all): (Kind, Vec<(usize, Option<bool>)>)| {
+        let count = |denied| all.iter().filter(|one| one.1 == denied).count();
+        let with_meaning = all.iter().filter_map(|&(image, denied)| Some((image, denied?)));
+        let share = Share::over(&[per_image(split.len(), with_meaning)]);
+        let (falsehoods, truths, unparsed) = (count(Some(true)), count(Some(false)), count(None));
         let (truly_false, ci95) = (share.map(|s| s.value), share.map(|s| s.ci95));
-        (kind, Verdicts { truly_false, ci95, ..verdicts })
+        (kind, Verdicts { falsehoods, truths, unparsed, truly_false, ci95 })
     };
-    by_kind.into_iter().map(with_interval).collect()
+    by_kind.into_iter().map(verdicts).collect()
 }
