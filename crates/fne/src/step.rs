@@ -6,7 +6,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_core::audit::NegativeSet;
 use itm_core::contrastive::Contrast;
-use itm_core::learn::{Batch, Images, Numbers, Observe, Step, Trainer, Updates, precision_of};
+use itm_core::learn::{Batch, Images, Numbers, Observe, Step, Trainer, precision_of};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::LoadReport;
 use itm_core::{Error, Relevance, Result, ema};
@@ -41,7 +41,6 @@ pub struct Fne {
     pub(crate) momentum: Encoders,
     pub(crate) bank: Bank,
     pub(crate) statistics: Statistics,
-    steps_per_epoch: Option<u64>,
     truth: Option<Relevance>,
     loaded: Vec<LoadReport>,
     replicas: Vec<Device>,
@@ -100,7 +99,6 @@ impl Fne {
             bank: bank.ok_or_else(large)?,
             statistics: Statistics::new(sampler.variance, sampler.reset),
             config: config.clone(),
-            steps_per_epoch: None,
             truth: None,
             loaded,
             replicas: vec![],
@@ -115,8 +113,9 @@ impl Fne {
     }
 
     /// Sets the number of steps per epoch, which `dropout_after_validation = "off"` and `schedule = "cosine"` need.
-    pub fn with_epochs_of(self, steps: usize) -> Self {
-        Self { steps_per_epoch: Some(steps as u64), ..self }
+    pub fn with_epochs_of(mut self, steps: usize) -> Self {
+        self.learner.steps_of_epoch = Some(steps as u64);
+        self
     }
 
     /// Gives the encoders the statistics of the training data: the deviation of the features and the idf of the stems. Call it
@@ -161,7 +160,8 @@ impl Fne {
         let mut texts: Vec<_> = batch.texts.iter().map(|text| model.text.training(text)).collect();
         let text = &self.online().text;
         text.check(&texts)?; // after the cut, P3
-        let rate = self.rate()?;
+        let (epoch, done) = (self.learner.epoch, self.learner.done(train.epochs));
+        let rate = train.schedule.rate(train.learning_rate, train.rate(epoch), done)?;
         if train.word_dropout > 0.0 && text.has_unknown_word() {
             texts = drop_words(&texts, train.word_dropout, derive(seed, stream::WORDS));
         }
@@ -177,7 +177,7 @@ impl Fne {
         // This pass runs before the online encoders build their graph, so that the activations of both are not held at once. It
         // uses a temporary average: the momentum encoders move only when it is certain that the update will be made.
         let (has_momentum, m) = (self.config.has_momentum(), self.config.sampler.momentum);
-        let in_batch = self.config.sampler.in_batch(self.learner.epoch);
+        let in_batch = self.config.sampler.in_batch(epoch);
         let kept = (has_momentum && !in_batch).then(|| {
             let averaged = ema(self.momentum.clone(), self.online(), m); // Eq. 14
             parts.joined(&averaged, &encoder(noise(stream::MOMENTUM)))
@@ -257,20 +257,13 @@ impl Fne {
         if self.config.train.dropout_after_validation == DropoutAfterValidation::On {
             return Ok(true);
         }
-        let n = self.steps_per_epoch.ok_or_else(|| {
+        let n = self.learner.steps_of_epoch.ok_or_else(|| {
             let (key, got) =
                 ("train.dropout_after_validation", "\"off\" for epochs of unknown length");
             Error::invalid(key, "the number of steps of an epoch", got)
         })?;
         let (third, begin) = (n / 3, self.learner.epoch as u64 * n);
         Ok(third == 0 || self.learner.steps() / third <= begin / third)
-    }
-
-    /// The rate of the next update.
-    fn rate(&self) -> Result<f64> {
-        let (train, made) = (&self.config.train, self.learner.steps());
-        let updates = Updates { made, epochs: train.epochs, of_epoch: self.steps_per_epoch };
-        train.schedule.rate(train.learning_rate, train.rate(self.learner.epoch), updates)
     }
 
     /// The config that this model was made with.

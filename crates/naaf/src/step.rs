@@ -8,7 +8,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::InputDropout;
-use itm_core::learn::{Batch, ImageItems, Images, Numbers, Observe, Step, Trainer, Updates};
+use itm_core::learn::{Batch, ImageItems, Images, Numbers, Observe, Step, Trainer};
 use itm_core::towers::{Encoders, ImageInput, StepInputs, TowerDropout};
 use itm_core::{Error, Result, host};
 use itm_kernels::{AdamOptions, CrossProducts, DecayRule, Noise, matmul, random};
@@ -36,7 +36,6 @@ pub struct Naaf {
     pub(crate) config: NaafConfig,
     pub(crate) learner: Trainer<NaafEncoders>,
     pub(crate) boundary: Boundary,
-    pub(crate) steps_per_epoch: Option<u64>,
 }
 
 impl Naaf {
@@ -101,12 +100,13 @@ impl Naaf {
         let learns = encoders.devices().iter().all(Device::is_autodiff);
         let encoders = if learns { encoders } else { encoders.train() };
         let learner = learner(encoders, &config.train);
-        Ok(Self { config: config.clone(), learner, boundary, steps_per_epoch: None })
+        Ok(Self { config: config.clone(), learner, boundary })
     }
 
     /// Sets the number of steps per epoch, which `schedule = "cosine"` needs.
-    pub fn with_epochs_of(self, steps: usize) -> Self {
-        Self { steps_per_epoch: Some(steps as u64), ..self }
+    pub fn with_epochs_of(mut self, steps: usize) -> Self {
+        self.learner.steps_of_epoch = Some(steps as u64);
+        self
     }
 
     /// The config that this model was made with.
@@ -149,9 +149,12 @@ impl Naaf {
             Score::Attention => self.attended(images.unit(), words.unit(), &mut boundary, seed)?,
         };
         let plain = (observe == Observe::Negatives).then(|| host(scores.clone().inner()));
-        let loss = loss(&self.config.loss, self.learner.epoch, scores, batch.image_ids);
+        let epoch = self.learner.epoch;
+        let loss = loss(&self.config.loss, epoch, scores, batch.image_ids);
         let negatives = plain.map(|scores| loss.negatives(&self.config.loss, batch, &scores));
-        let (rate, active) = (self.rate()?, loss.active);
+        let done = self.learner.done(train.epochs);
+        let rate = train.schedule.rate(train.learning_rate, train.rate(epoch), done)?;
+        let active = loss.active;
         let [loss, grad_norm] =
             self.learner.update(rate, loss.value, |encoders, loss| match parts.zip(embedded) {
                 Some(((towers, inputs), rows)) => inputs.gradients(&towers, rows, loss, &encode),
@@ -256,13 +259,6 @@ impl Naaf {
                 Err(Error::invalid("images", "pictures", images.kind()))
             }
         }
-    }
-
-    /// The rate of the next update.
-    fn rate(&self) -> Result<f64> {
-        let (train, made) = (&self.config.train, self.learner.steps());
-        let updates = Updates { made, epochs: train.epochs, of_epoch: self.steps_per_epoch };
-        train.schedule.rate(train.learning_rate, train.rate(self.learner.epoch), updates)
     }
 }
 

@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_core::Result;
 use itm_core::encoders::InputDropout;
-use itm_core::learn::{Batch, Images, Numbers, Observe, Step, Trainer, Updates};
+use itm_core::learn::{Batch, Images, Numbers, Observe, Step, Trainer};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::towers::{CaptionInput, Encoders, ImageInput, StepInputs};
 use itm_core::weights::LoadReport;
@@ -24,7 +24,6 @@ pub struct Hal {
     pub(super) config: HalConfig,
     pub(super) learner: Trainer<Encoders>,
     pub(super) bank: MemoryBank,
-    pub(super) steps_per_epoch: Option<u64>,
     loaded: Vec<LoadReport>,
     replicas: Vec<Device>,
 }
@@ -50,7 +49,7 @@ impl Hal {
         let (encoders, loaded) = encoders(config, image_dim, vocabulary, seed, &device)?;
         let learner = learner(encoders, config);
         let (bank, config) = (MemoryBank::default(), config.clone());
-        Ok(Self { learner, bank, config, steps_per_epoch: None, loaded, replicas: vec![] })
+        Ok(Self { learner, bank, config, loaded, replicas: vec![] })
     }
 
     /// Gives parts of a step to further devices of the same kind: part k of `train.micro_batch` pairs is on device k mod n, and device 0 is
@@ -61,8 +60,9 @@ impl Hal {
     }
 
     /// Sets the number of steps per epoch, which `schedule = "cosine"` needs.
-    pub fn with_epochs_of(self, steps: usize) -> Self {
-        Self { steps_per_epoch: Some(steps as u64), ..self }
+    pub fn with_epochs_of(mut self, steps: usize) -> Self {
+        self.learner.steps_of_epoch = Some(steps as u64);
+        self
     }
 
     /// Sets the statistics of the training data that the encoders hold: the deviation of the features and the idf of the
@@ -129,7 +129,9 @@ impl Hal {
         let negatives = (observe == Observe::Negatives)
             .then(|| outcome.negatives(&self.config, batch, &scores.clone().inner()));
         drop(scores); // its graph would hold the parameters that are updated in place
-        let (rate, active) = (self.rate()?, outcome.active);
+        let (epoch, done) = (self.learner.epoch, self.learner.done(train.epochs));
+        let rate = train.schedule.rate(train.learning_rate, train.rate(epoch), done)?;
+        let active = outcome.active;
         let [loss, grad_norm] = self.learner.update(rate, outcome.loss, |encoders, loss| {
             inputs.gradients(encoders, embedded, loss, &encode)
         })?;
@@ -146,13 +148,6 @@ impl Hal {
         self.encoders().text.check(&texts)?;
         self.encoders().image.check(batch.images, b)?;
         Ok(texts)
-    }
-
-    /// The rate of the next update.
-    fn rate(&self) -> Result<f64> {
-        let (train, made) = (&self.config.train, self.learner.steps());
-        let updates = Updates { made, epochs: train.epochs, of_epoch: self.steps_per_epoch };
-        train.schedule.rate(train.learning_rate, train.rate(self.learner.epoch), updates)
     }
 
     /// The config that the model was made with.

@@ -23,6 +23,8 @@ pub struct Trainer<M> {
     optimizer: AdamW,
     /// The epoch of the next step, counted from 0.
     pub epoch: usize,
+    /// The number of steps of an epoch, if it is known.
+    pub steps_of_epoch: Option<u64>,
     steps: u64,
 }
 
@@ -32,7 +34,8 @@ impl<M: Module> Trainer<M> {
     /// # Panics
     /// As [`AdamW::new`].
     pub fn new(module: M, options: AdamOptions) -> Self {
-        Self { module: Some(module), optimizer: AdamW::new(options), epoch: 0, steps: 0 }
+        let optimizer = AdamW::new(options);
+        Self { module: Some(module), optimizer, epoch: 0, steps_of_epoch: None, steps: 0 }
     }
 
     /// The learner with a factor of the rate for each parameter: [`AdamW::with_factors`].
@@ -44,7 +47,8 @@ impl<M: Module> Trainer<M> {
     /// A learner before its first step, with another module and the same options and factors of the optimiser.
     pub fn begun(&self, module: M) -> Self {
         let factors = self.optimizer.factors().to_vec();
-        Self::new(module, *self.optimizer.options()).with_factors(factors)
+        let begun = Self::new(module, *self.optimizer.options()).with_factors(factors);
+        Self { steps_of_epoch: self.steps_of_epoch, ..begun }
     }
 
     /// The module.
@@ -66,6 +70,12 @@ impl<M: Module> Trainer<M> {
     /// Number of updates so far.
     pub fn steps(&self) -> u64 {
         self.steps
+    }
+
+    /// The part of the updates of this many epochs that were made; `None` if the number of steps of an epoch is unknown.
+    pub fn done(&self, epochs: usize) -> Option<f64> {
+        let all = (epochs as u64).saturating_mul(self.steps_of_epoch?);
+        Some(self.steps as f64 / all.max(1) as f64)
     }
 
     /// An error in the next step.
@@ -148,8 +158,8 @@ impl<M: Module> Trainer<M> {
     pub fn restored(&self, module: M, saved: &SavedState, updates: u64) -> Result<Self> {
         let optimizer = saved.state.optimizer(*self.optimizer.options(), &module, updates)?;
         let optimizer = optimizer.with_factors(self.optimizer.factors().to_vec());
-        let [epoch, steps, ..] = saved.counts;
-        Ok(Self { module: Some(module), optimizer, epoch: epoch as usize, steps })
+        let ([epoch, steps, ..], steps_of_epoch) = (saved.counts, self.steps_of_epoch);
+        Ok(Self { module: Some(module), optimizer, epoch: epoch as usize, steps_of_epoch, steps })
     }
 }
 
@@ -255,6 +265,11 @@ mod tests {
         let moved = weights(&learner).into_iter().zip(before).map(|(now, then)| then - now);
         assert!(moved.into_iter().all(|by| (by - 0.1).abs() < 1e-5));
         assert_eq!((place(&learner), learner.steps()), (at, 1));
+        assert_eq!(learner.done(2), None);
+        learner.steps_of_epoch = Some(2);
+        assert_eq!([2, 0].map(|epochs| learner.done(epochs)), [Some(0.25), Some(1.0)]);
+        learner.steps_of_epoch = Some(u64::MAX);
+        assert!(learner.done(2).is_some_and(|done| done < 1e-18), "no overflow");
     }
 
     #[test]
@@ -291,9 +306,11 @@ mod tests {
         whole.epoch = 3;
         update(&mut whole, 2.0).unwrap();
         save(&whole, folder.path(), "toy");
-        let fresh = learner(2);
+        let mut fresh = learner(2);
+        fresh.steps_of_epoch = Some(7);
         let start = weights(&fresh);
         let mut begun = fresh.begun(fresh.module().clone());
+        assert_eq!(begun.steps_of_epoch, Some(7));
         update(&mut begun, 2.0).unwrap();
         let moved = start.iter().zip(weights(&begun)).map(|(then, now)| then - now);
         let by_hand = [0.05, 0.05, 0.025]; // the rate of 0.1, halved for W, a quarter for b

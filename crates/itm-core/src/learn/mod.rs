@@ -22,4 +22,4 @@ pub use input::{Batch, ImageItems, Images, Items, Rows, check_texts};
 pub use learner::{SavedState, Trainer};
 pub use method::{Effect, MatchProbability, Method, Observe, Step, WordMap, WordMaps, WordPairs};
 pub use numbers::Numbers;
-pub use schedule::{Schedule, Updates};
+pub use schedule::Schedule;

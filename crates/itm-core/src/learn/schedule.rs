@@ -10,21 +10,21 @@ use crate::{Error, Result};
 ///
 /// ```text
 /// steps:  the rate of the epoch, which the keys of the method decide
-/// cosine: η · ½ (1 + cos(π t / T)),   T = epochs · steps of an epoch
+/// cosine: η · ½ (1 + cos(π t / T))
 /// ```
 ///
 /// | symbol | here |
 /// |---|---|
 /// | η | `initial` |
-/// | t | `updates.made` |
+/// | t / T | `done`, the part of the run's updates that were made |
 ///
 /// Both schedules start at the rate η. Under the cosine, the last update has a rate just above 0, and after the end the
 /// rate is 0.
 ///
 /// ```
-/// use itm_core::learn::{Schedule, Updates};
+/// use itm_core::learn::Schedule;
 ///
-/// let half = Updates { made: 50, epochs: 10, of_epoch: Some(10) };
+/// let half = Some(0.5);
 /// assert!((Schedule::Cosine.rate(1e-3, 1e-4, half)? - 0.5e-3).abs() < 1e-18);
 /// assert_eq!(Schedule::Steps.rate(1e-3, 1e-4, half)?, 1e-4);
 /// # Ok::<(), itm_core::Error>(())
@@ -40,30 +40,15 @@ pub enum Schedule {
     Cosine,
 }
 
-/// The progress of a run in updates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Updates {
-    /// Number of updates before the present one.
-    pub made: u64,
-    /// Number of epochs of the whole run.
-    pub epochs: usize,
-    /// Number of updates of an epoch, if it is known.
-    pub of_epoch: Option<u64>,
-}
-
 impl Schedule {
     /// The rate of the next update. `of_epoch` is the rate by the method's own keys for the present epoch.
     ///
     /// # Errors
     /// If the cosine does not know the number of updates of an epoch.
-    pub fn rate(self, initial: f64, of_epoch: f64, updates: Updates) -> Result<f64> {
-        match (self, updates.of_epoch) {
+    pub fn rate(self, initial: f64, of_epoch: f64, done: Option<f64>) -> Result<f64> {
+        match (self, done) {
             (Self::Steps, _) => Ok(of_epoch),
-            (Self::Cosine, Some(steps)) => {
-                let all = (updates.epochs as u64).saturating_mul(steps);
-                let part = updates.made as f64 / all.max(1) as f64;
-                Ok(initial * 0.5 * (1.0 + (PI * part.min(1.0)).cos()))
-            }
+            (Self::Cosine, Some(done)) => Ok(initial * 0.5 * (1.0 + (PI * done.min(1.0)).cos())),
             (Self::Cosine, None) => {
                 let got = "\"cosine\" for epochs of unknown length";
                 Err(Error::invalid("train.schedule", "the number of steps of an epoch", got))
@@ -79,23 +64,20 @@ mod tests {
     /// By hand: cos 0 = 1, cos π/3 = ½, cos π/2 = 0, cos 2π/3 = −½, cos π = −1.
     #[test]
     fn the_cosine_falls_from_the_rate_to_zero() {
-        let cosine = |initial, made, epochs, steps| {
-            let updates = Updates { made, epochs, of_epoch: Some(steps) };
-            Schedule::Cosine.rate(initial, 7.0, updates).unwrap()
-        };
-        for (made, want) in [(0, 1.0), (2, 0.75), (3, 0.5), (4, 0.25), (6, 0.0), (9, 0.0)] {
-            let got = cosine(3e-4, made, 2, 3);
+        let cosine = |initial, done| Schedule::Cosine.rate(initial, 7.0, Some(done)).unwrap();
+        for (made, want) in
+            [(0.0, 1.0), (2.0, 0.75), (3.0, 0.5), (4.0, 0.25), (6.0, 0.0), (9.0, 0.0)]
+        {
+            let got = cosine(3e-4, made / 6.0);
             assert!((got - 3e-4 * want).abs() < 1e-18, "{made}: {got}");
         }
-        assert!(cosine(1.0, 1403, 12, 117) > 0.0);
-        assert_eq!(cosine(1.0, 0, 0, 5), 1.0);
+        assert!(cosine(1.0, 1403.0 / 1404.0) > 0.0);
     }
 
     #[test]
     fn epochs_of_unknown_length_have_steps_but_no_cosine() {
-        let updates = Updates { made: 7, epochs: 3, of_epoch: None };
-        assert_eq!(Schedule::Steps.rate(2e-4, 2e-5, updates).unwrap(), 2e-5);
-        let error = Schedule::Cosine.rate(2e-4, 2e-5, updates).unwrap_err().to_string();
+        assert_eq!(Schedule::Steps.rate(2e-4, 2e-5, None).unwrap(), 2e-5);
+        let error = Schedule::Cosine.rate(2e-4, 2e-5, None).unwrap_err().to_string();
         assert!(error.starts_with("train.schedule: ") && !error.contains('\n'), "{error}");
     }
 
