@@ -12,7 +12,7 @@
 use std::error::Error;
 
 use fne::{
-    CandidatePool, Exclusions, Preset, Reset, SamplerConfig, Statistics, Variance, draw, weights,
+    CandidatePool, Preset, Reset, SamplerConfig, Statistics, Variance, draw, same_image, weights,
 };
 
 /// Scores of image 0 with the six texts.
@@ -54,8 +54,8 @@ pub(crate) fn rows(statistics: &Statistics) -> Result<Vec<Row>, Box<dyn Error>> 
     let seen = statistics.snapshot();
     let posterior = seen.posterior(rule.prior, rule.min_count).ok_or("too few pairs")?; // Eq. 5–10
 
-    let excluded = Exclusions::SameImage { anchors: &[0], candidates: &IMAGES };
-    let pool = CandidatePool { scores: &SCORES, positive: &[SCORES[0]], excluded };
+    let excluded = same_image(&[0], &IMAGES)?;
+    let pool = CandidatePool { scores: &SCORES, positive: &[SCORES[0]], excluded: &excluded };
     let rho = weights(&pool, &rule, &seen)?; // Eq. 11–13
 
     let many = rho.repeat(DRAWS); // training draws once per row; the table counts many draws

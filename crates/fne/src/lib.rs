@@ -45,4 +45,4 @@ pub use memory_loss::{Draws, Online, memory_loss};
 pub use posterior::{Gaussian, Posterior};
 pub use statistics::{Moments, Reset, Snapshot, Statistics, Variance};
 pub use step::Fne;
-pub use weights::{CandidatePool, Exclusions, weights};
+pub use weights::{CandidatePool, same_image, weights};

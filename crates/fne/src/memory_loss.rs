@@ -12,7 +12,7 @@ use crate::config::SamplerConfig;
 use crate::draw::draw;
 use crate::loss::{drawn_hinges, gather, row_dots};
 use crate::statistics::Statistics;
-use crate::weights::{CandidatePool, Exclusions, weights};
+use crate::weights::{CandidatePool, same_image, weights};
 
 /// A batch, embedded by the encoders that learn. Row i of both sides is one pair.
 #[derive(Debug, Clone)]
@@ -102,11 +102,10 @@ pub fn memory_loss(online: Online, bank: &Bank, draws: &Draws) -> Result<Tensor<
     Error::unless(fits, "bank", expected, "only random rows; push a batch first")?;
     let seen = draws.statistics.snapshot();
     let positive = row_dots(images.clone(), texts.clone());
-    let own = host(positive.clone().inner());
+    let (own, excluded) = (host(positive.clone().inner()), same_image(ids, bank.ids())?);
     let side = |direction, anchors: Tensor<2>, table: Tensor<2>| -> Result<Tensor<1>> {
         let scores = host(matmul(anchors.clone().inner(), table.clone().transpose()));
-        let excluded = Exclusions::SameImage { anchors: ids, candidates: bank.ids() };
-        let pool = CandidatePool { scores: &scores, positive: &own, excluded };
+        let pool = CandidatePool { scores: &scores, positive: &own, excluded: &excluded };
         let rho = weights(&pool, draws.rule, &seen)?;
         let chosen = draw(&rho, bank.capacity(), derive(draws.seed, direction))?;
         let masked: Vec<bool> =

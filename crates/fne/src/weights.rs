@@ -11,22 +11,19 @@ use crate::exp::{exp_nonpositive, sigmoid};
 use crate::posterior::{Posterior, log_odds};
 use crate::statistics::Snapshot;
 
-/// X: the candidates that are never negatives of an anchor.
+/// X by images: the candidates of each anchor's own image are never its negatives, `[b, n]` row-major.
 ///
-/// To leave a candidate out, name it here. A very low score does not leave it out: without the margin cut every finite score may
-/// have a weight, and Eq. 11 may even call a very low score a match.
-#[derive(Debug, Clone, Copy)]
-pub enum Exclusions<'a> {
-    /// The candidates of the anchor's own image.
-    SameImage {
-        /// Image id of each anchor, `[b]`. No anchor may have the id [`NEVER`](crate::NEVER), −100.
-        anchors: &'a [i64],
-        /// Image id of each candidate, `[n]`; [`NEVER`](crate::NEVER), −100, for a bank row that was never written. Such a row
-        /// belongs to no image, so it is a candidate of every anchor.
-        candidates: &'a [i64],
-    },
-    /// The candidates where the mask is `true`, `[b, n]` row-major.
-    Mask(&'a [bool]),
+/// `anchors` has the image id of each anchor, `[b]`. `candidates` has the image id of each candidate, `[n]`;
+/// [`NEVER`](crate::NEVER), −100, for a bank row that was never written. Such a row belongs to no image, so it is a candidate of
+/// every anchor.
+///
+/// # Errors
+/// If an anchor has the id [`NEVER`](crate::NEVER).
+pub fn same_image(anchors: &[i64], candidates: &[i64]) -> Result<Vec<bool>> {
+    checks::ids("image id of anchor", anchors)?;
+    let mut same = Vec::with_capacity(anchors.len() * candidates.len());
+    anchors.iter().for_each(|anchor| same.extend(candidates.iter().map(|id| id == anchor)));
+    Ok(same)
 }
 
 /// The candidates of one direction, on the host: b anchors, n candidates.
@@ -37,8 +34,11 @@ pub struct CandidatePool<'a> {
     pub scores: &'a [f32],
     /// s⁺: similarity of each anchor to its own partner, `[b]`.
     pub positive: &'a [f32],
-    /// X.
-    pub excluded: Exclusions<'a>,
+    /// X: whether a candidate is never a negative of the anchor, `[b, n]` row-major; [`same_image`] makes it from image ids.
+    ///
+    /// To leave a candidate out, name it here. A very low score does not leave it out: without the margin cut every finite score
+    /// may have a weight, and Eq. 11 may even call a very low score a match.
+    pub excluded: &'a [bool],
 }
 
 impl CandidatePool<'_> {
@@ -59,10 +59,7 @@ impl CandidatePool<'_> {
     pub fn excluded(&self, i: usize, j: usize) -> bool {
         let (b, n) = (self.anchors(), self.candidates());
         assert!(i < b && j < n, "anchor {i} of {b}, candidate {j} of {n}");
-        match self.excluded {
-            Exclusions::SameImage { anchors, candidates } => anchors[i] == candidates[j],
-            Exclusions::Mask(mask) => mask[i * n + j],
-        }
+        self.excluded[i * n + j]
     }
 
     /// Similarities of anchor `i`.
@@ -103,22 +100,14 @@ impl CandidatePool<'_> {
         Ok(out)
     }
 
-    /// `scores` and `positive` determine b and n; ids and masks must fit them.
+    /// `scores` and `positive` determine b and n; the mask must fit them.
     fn check(&self) -> Result<()> {
         let (b, n, all) = (self.anchors(), self.candidates(), self.scores.len());
         let expected =
             format_args!("rows of equal length, at least one score in each, for {b} anchors");
         let fits = b > 0 && n > 0 && all == b * n;
         Error::unless(fits, "scores", expected, format_args!("{all} scores"))?;
-        match self.excluded {
-            Exclusions::SameImage { anchors, candidates } => {
-                checks::count("image ids of the anchors", b, "one per anchor", anchors.len())?;
-                let each = "one per column of the scores";
-                checks::count("image ids of the candidates", n, each, candidates.len())?;
-                checks::ids("image id of anchor", anchors)?;
-            }
-            Exclusions::Mask(mask) => checks::count("mask", b * n, "one per score", mask.len())?,
-        }
+        checks::count("mask", b * n, "one per score", self.excluded.len())?;
         let place = |i: usize| format!("positive score of anchor {i}");
         Error::unless_finite(self.positive, place, "a finite number")?;
         if self.scores.iter().fold(true, |all, s| all & s.is_finite()) {
@@ -160,12 +149,12 @@ impl CandidatePool<'_> {
 /// takes τ = 0.5 and λ = 0.001. The cut, τ and λ are fields of [`SamplerConfig`].
 ///
 /// ```
-/// use fne::{CandidatePool, Exclusions, Preset, SamplerConfig, Snapshot, weights};
+/// use fne::{CandidatePool, Preset, SamplerConfig, Snapshot, weights};
 ///
 /// let pool = CandidatePool {
 ///     scores: &[0.6, 0.5, 0.1, f32::NAN], // the last one is excluded: nothing reads it
 ///     positive: &[0.7],
-///     excluded: Exclusions::Mask(&[false, false, false, true]),
+///     excluded: &[false, false, false, true],
 /// };
 /// let rho = weights(&pool, &SamplerConfig::preset(Preset::Default), &Snapshot::default())?;
 /// assert!((rho[0] - (-0.5f32 * 0.1 * 0.1).exp()).abs() < 1e-6); // Eq. 12
@@ -183,14 +172,8 @@ pub fn weights(pool: &CandidatePool, rule: &SamplerConfig, seen: &Snapshot) -> R
     let mut out = vec![0.0; pool.anchors() * n];
     let mut kept = RowCandidates::default();
     for (i, row) in out.chunks_exact_mut(n).enumerate() {
-        match pool.excluded {
-            Exclusions::SameImage { anchors, candidates } => {
-                kept.select(pool.row(i), cut, candidates.iter().map(|&id| id == anchors[i]));
-            }
-            Exclusions::Mask(mask) => {
-                kept.select(pool.row(i), cut, mask[i * n..(i + 1) * n].iter().copied());
-            }
-        }
+        let excluded = &pool.excluded[i * n..(i + 1) * n];
+        kept.select(pool.row(i), cut, excluded);
         kept.weigh(pool.positive[i], rule, posterior.as_ref());
         for (&j, &w) in kept.columns.iter().zip(&kept.weights) {
             row[j as usize] = w;
@@ -213,11 +196,11 @@ struct RowCandidates {
 }
 
 impl RowCandidates {
-    fn select(&mut self, row: &[f32], cut: f32, excluded: impl Iterator<Item = bool>) {
+    fn select(&mut self, row: &[f32], cut: f32, excluded: &[bool]) {
         self.columns.resize(row.len(), 0);
         self.scores.resize(row.len(), 0.0);
         let mut kept = 0; // each candidate is written, some are kept: no branch to mispredict
-        for (j, (&s, excluded)) in row.iter().zip(excluded).enumerate() {
+        for (j, (&s, &excluded)) in row.iter().zip(excluded).enumerate() {
             self.columns[kept] = j as u32;
             self.scores[kept] = s;
             kept += usize::from((s > cut) & !excluded);

@@ -2,9 +2,9 @@
 
 use burn::tensor::Tensor;
 use fne::{
-    Bank, BankRows, BankState, CandidatePool, Draws, Exclusions, Fne, Gaussian, Online, Posterior,
-    Reset, Snapshot, Statistics, Variance, draw, drawn_hinges, in_batch_hinges, memory_loss,
-    row_dots, weights,
+    Bank, BankRows, BankState, CandidatePool, Draws, Fne, Gaussian, Online, Posterior, Reset,
+    Snapshot, Statistics, Variance, draw, drawn_hinges, in_batch_hinges, memory_loss, row_dots,
+    weights,
 };
 use hubness::losses::{
     AaaiOptions, BankOptions, BankScores, BankWeights, HubOptions, aaai_bank, aaai_local, hal,
@@ -41,7 +41,7 @@ fn block() -> Block {
 }
 
 fn pool(scores: &'static [f32], positive: &'static [f32]) -> CandidatePool<'static> {
-    CandidatePool { scores, positive, excluded: Exclusions::Mask(&[false; 2]) }
+    CandidatePool { scores, positive, excluded: &[false; 2] }
 }
 
 fn rule() -> fne::SamplerConfig {

@@ -6,7 +6,7 @@ use itm_core::audit::NegativeSet;
 
 use crate::config::SamplerConfig;
 use crate::statistics::Snapshot;
-use crate::weights::{CandidatePool, Exclusions, weights};
+use crate::weights::{CandidatePool, weights};
 use itm_core::Preset;
 
 /// Presets that an audit compares the draw with, each with its name in reports.
@@ -25,7 +25,7 @@ pub(crate) fn with_posterior(
     let pool = CandidatePool {
         scores: &negatives.scores,
         positive: &negatives.positive,
-        excluded: Exclusions::Mask(&negatives.excluded),
+        excluded: &negatives.excluded,
     };
     let of = |(name, preset): (&'static str, Preset)| {
         let rule = SamplerConfig { margin, min_count, ..SamplerConfig::preset(preset) };

@@ -85,8 +85,8 @@ fn hardest_is_the_samplers() {
         ([0.9, 0.1, 0.2, 0.3], 0.9),
     ] {
         (o.scores, o.margin) = (scores.into(), margin);
-        let excluded = Exclusions::Mask(&o.excluded);
-        let pool = CandidatePool { scores: &o.scores, positive: &o.positive, excluded };
+        let (positive, excluded) = (&o.positive, &o.excluded);
+        let pool = CandidatePool { scores: &o.scores, positive, excluded };
         assert_eq!(o.hardest(), pool.hardest(margin).unwrap(), "{scores:?}");
     }
 }

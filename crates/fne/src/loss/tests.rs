@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::golden::{close, floats, golden, integers, numbers};
-use crate::weights::{CandidatePool, Exclusions, weights};
+use crate::weights::{CandidatePool, same_image, weights};
 use crate::{Preset, SamplerConfig, Snapshot, draw};
 
 fn device() -> Device {
@@ -151,7 +151,7 @@ fn trap_07_both_directions_are_row_wise() {
             let pool = CandidatePool {
                 scores: &floats(&c[format!("scores_{side}")]),
                 positive: &floats(&c[format!("positive_{side}")]),
-                excluded: Exclusions::SameImage { anchors: &ids, candidates: &candidates },
+                excluded: &same_image(&ids, &candidates).unwrap(),
             };
             assert_eq!(
                 pool.hardest(0.2).unwrap(),
@@ -258,13 +258,13 @@ proptest! {
         let view = CandidatePool {
             scores: &host(scores.clone()),
             positive: &host(positive.clone()),
-            excluded: Exclusions::SameImage { anchors: &ids, candidates: &candidates },
+            excluded: &mask,
         };
         let rho = weights(&view, &rule, &Snapshot::default()).unwrap();
         let drawn = draw(&rho, 7, seed).unwrap();
         let masked: Vec<bool> = drawn.iter().enumerate().map(|(i, &j)| view.excluded(i, j)).collect();
 
-        let excluded = Tensor::from_data(TensorData::new(mask, [4, 7]), &device());
+        let excluded = Tensor::from_data(TensorData::new(mask.clone(), [4, 7]), &device());
         let block = Block::new(positive, scores, excluded);
         let dense = triplet(&block, &mut Drawn(drawn.clone()), 0.2).sum();
         let positive = row_dots(y.clone(), own);

@@ -13,7 +13,7 @@ use crate::bank::BankRows;
 use crate::config::{self, Enqueue, Exclude, NegativeChoice, Positive};
 use crate::draw::draw;
 use crate::loss::{drawn_hinges, gather, in_batch_hinges, masked_hinges, row_dots};
-use crate::weights::{CandidatePool, Exclusions, weights};
+use crate::weights::{CandidatePool, same_image, weights};
 
 /// The rows of the bank for a batch: its momentum embeddings, images and texts.
 pub(super) fn entries<'a>([images, texts]: [Tensor<2>; 2], batch: &Batch<'a>) -> BankRows<'a> {
@@ -70,8 +70,8 @@ struct DirectionScores {
     scores: Vec<f32>,
     positive: Vec<f32>,
     chosen: Vec<usize>,
-    /// The candidates that an anchor truly matches, `[b, n]`, with [`Exclude::Truth`].
-    truth: Option<Vec<bool>>,
+    /// The candidates that are never negatives of an anchor, `[b, n]`.
+    excluded: Vec<bool>,
 }
 
 impl Fne {
@@ -233,12 +233,9 @@ impl Fne {
     ) -> Result<(DirectionScores, Vec<bool>)> {
         self.finite(&scores)?;
         self.finite(&positive)?;
-        let mask = self.true_pairs(batch, (candidates, captions), anchor_side);
-        let excluded = match &mask {
-            Some(mask) => Exclusions::Mask(mask),
-            None => Exclusions::SameImage { anchors: batch.image_ids, candidates },
-        };
-        let pool = CandidatePool { scores: &scores, positive: &positive, excluded };
+        let truth = self.true_pairs(batch, (candidates, captions), anchor_side);
+        let excluded = truth.map_or_else(|| same_image(batch.image_ids, candidates), Ok)?;
+        let pool = CandidatePool { scores: &scores, positive: &positive, excluded: &excluded };
         let (sampler, n) = (&self.config.sampler, candidates.len());
         let side = usize::from(anchor_side == Side::Texts);
         let seed = derive(chance.seed, stream::DRAWS[side]);
@@ -253,7 +250,7 @@ impl Fne {
             }
         };
         let masked = chosen.iter().enumerate().map(|(i, &j)| pool.excluded(i, j)).collect();
-        Ok((DirectionScores { scores, positive, chosen, truth: mask }, masked))
+        Ok((DirectionScores { scores, positive, chosen, excluded }, masked))
     }
 
     /// Which candidates an anchor truly matches, `[b, n]`, with [`Exclude::Truth`].
@@ -294,7 +291,6 @@ impl Fne {
         let written = |p: PairIds| (p.image != crate::NEVER).then_some(p);
         let candidates: Vec<_> = pairs(ids, captions).into_iter().map(written).collect();
         let (b, n) = (anchors.len(), candidates.len());
-        let same = |k: usize| batch.image_ids[k / n] == ids[k % n];
         let (statistics, sampler) = (self.statistics.snapshot(), &self.config.sampler);
         let of = |anchor_side, side: DirectionScores| {
             let mut weights = vec![0.0; b * n];
@@ -305,7 +301,7 @@ impl Fne {
                 candidates: candidates.clone(),
                 scores: side.scores,
                 positive: side.positive,
-                excluded: side.truth.unwrap_or_else(|| (0..b * n).map(same).collect()),
+                excluded: side.excluded,
                 weights,
                 margin: sampler.margin,
                 others: vec![],

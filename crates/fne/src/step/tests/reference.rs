@@ -9,7 +9,7 @@ use super::pictures::{bert, vit};
 use super::*;
 use crate::bank::{Bank, BankState};
 use crate::golden::{close, integers, numbers};
-use crate::weights::{CandidatePool, Exclusions, weights};
+use crate::weights::{CandidatePool, weights};
 use crate::{Density, Moments, PiecePool};
 use itm_core::towers::{ImageConfig, TextConfig, Weights};
 use itm_core::towers::{ImageEncoder, TextEncoder};
@@ -147,8 +147,8 @@ fn six_steps_are_those_of_the_reference() {
             }
             for (side, o) in report.negatives.unwrap().iter().enumerate() {
                 assert_eq!(super::chosen(o), columns[side], "{what}: columns of side {side}");
-                let excluded = Exclusions::Mask(&o.excluded);
-                let pool = CandidatePool { scores: &o.scores, positive: &o.positive, excluded };
+                let (scores, positive, excluded) = (&o.scores, &o.positive, &o.excluded);
+                let pool = CandidatePool { scores, positive, excluded };
                 let rho = weights(&pool, &rule, &report.statistics).unwrap();
                 if let Some(want) = want["weights"].get(side) {
                     close(&format!("{what}: weights {side}"), &rho, &numbers(want), 1e-5);
