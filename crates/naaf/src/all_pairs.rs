@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use itm_core::data::{check_counts, item_of};
 use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix};
 use itm_kernels::cross_attention::{self, ItemRows, Rule};
@@ -64,21 +65,9 @@ fn side(
     width: usize,
     counts: &[usize],
 ) -> Result<ItemRows> {
-    let rows = counts.iter().try_fold(0usize, |rows, &count| rows.checked_add(count));
-    let size = rows.and_then(|rows| rows.checked_mul(width));
-    let rows = rows.map_or_else(|| "too many".into(), |rows| rows.to_string());
-    let expected = format_args!("{rows} × {width} values, at least 1 wide");
-    let fits = width > 0 && size == Some(values.len());
-    Error::unless(fits, format_args!("{row}s"), expected, values.len())?;
-    if let Some(k) = counts.iter().position(|&n| n == 0) {
-        return Err(Error::invalid(format!("{item} {k}"), format!("at least 1 {row}"), 0));
-    }
+    check_counts(counts, [item, row, &format!("{row}s")], width, values.len())?;
     let named = |at: usize| {
-        let (mut of, mut k) = (at, 0);
-        while of >= counts[k] {
-            of -= counts[k];
-            k += 1;
-        }
+        let (k, of) = item_of(counts, at);
         format!("{item} {k}, {row} {of}")
     };
     unit_rows(&values, width, named)?;

@@ -1,7 +1,7 @@
 //! The inputs of a method: a batch of pairs in training, the items of a split in evaluation.
 
 use super::at_least_one;
-use crate::data::{Features, RegionRows, Regions};
+use crate::data::{Features, RegionRows, Regions, item_of};
 #[cfg(feature = "images")]
 use crate::vision::PictureBatch;
 use crate::{Error, Pairs, Result};
@@ -56,11 +56,7 @@ impl Batch<'_> {
             let of_one = self.images.values().len() / self.image_ids.len();
             return format!("image {} of the batch", at / of_one.max(1));
         };
-        let (mut region, mut image) = (at / width, 0);
-        while region >= counts[image] {
-            region -= counts[image];
-            image += 1;
-        }
+        let (image, region) = item_of(counts, at / width);
         format!("image {image} of the batch, region {region}")
     }
 }

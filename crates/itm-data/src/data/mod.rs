@@ -18,6 +18,7 @@ mod captions;
 mod centred;
 mod check;
 mod check_report;
+mod counted;
 #[cfg(feature = "images")]
 mod decode;
 mod embeddings;
@@ -50,6 +51,7 @@ pub use captions::{CaptionRule, numbered};
 pub use centred::{CentredRoots, RegionTransform, mean_row, unit};
 pub use check::check;
 pub use check_report::CheckReport;
+pub use counted::{check_counts, item_of};
 #[cfg(feature = "images")]
 pub use decode::{decode_bytes, decode_image, image_of_pixels, upright_bytes, upright_image};
 pub use embeddings::Embeddings;

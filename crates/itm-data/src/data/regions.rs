@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::centred::CentredTransform;
-use super::{Bounds, Npy};
+use super::{Bounds, Npy, check_counts, item_of};
 use crate::{Error, Result};
 
 /// Region features of the images of a split: one row per region.
@@ -67,21 +67,14 @@ impl Regions {
     /// # Errors
     /// If values and counts do not fit, an image has no region, or a value is not finite.
     pub fn new(dim: usize, counts: Vec<usize>, values: Vec<f32>) -> Result<Self> {
-        if let Some(image) = counts.iter().position(|&count| count == 0) {
-            return Err(Error::invalid(format!("image {image}"), "at least 1 region", 0));
-        }
-        let rows = counts.iter().try_fold(0usize, |rows, &count| rows.checked_add(count));
-        let fits = dim > 0 && rows.and_then(|rows| rows.checked_mul(dim)) == Some(values.len());
-        let rows = rows.map_or_else(|| "too many".into(), |rows| rows.to_string());
-        let expected = format_args!("{rows} × {dim} values, at least 1 wide");
-        Error::unless(fits, "regions", expected, values.len())?;
-        let starts: Vec<_> = starts(&counts).collect();
-        let Some(at) = values.iter().position(|x| !x.is_finite()) else {
-            return Ok(Self::of(dim, counts, Values::Held(values), starts));
+        check_counts(&counts, ["image", "region", "regions"], dim, values.len())?;
+        let place = |at| {
+            let (image, region) = item_of(&counts, at / dim);
+            format!("image {image}, region {region}")
         };
-        let image = starts.partition_point(|&start| start <= at / dim) - 1;
-        let place = format!("image {image}, region {}", at / dim - starts[image]);
-        Err(Error::invalid(place, "finite values", values[at]))
+        Error::unless_finite(&values, place, "finite values")?;
+        let starts = starts(&counts).collect();
+        Ok(Self::of(dim, counts, Values::Held(values), starts))
     }
 
     /// Regions that stay in their file, `[rows, r, dim]`: each image takes `every` equal rows.

@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::data::{Bounds, Regions, mean_row};
+use itm_core::data::{Bounds, Regions, check_counts, item_of, mean_row};
 use itm_core::encoders::BertShape;
 use itm_core::{Error, Result};
 use itm_kernels::{LayerNorm, Linear};
@@ -33,20 +33,13 @@ impl RegionBatch {
         boxes: Vec<f32>,
     ) -> Result<Self> {
         Error::unless(!counts.is_empty(), "regions", "at least 1 image", 0)?;
-        if let Some(image) = counts.iter().position(|&n| n == 0) {
-            return Err(Error::invalid(format!("image {image}"), "at least 1 region", 0));
-        }
-        let rows = counts.iter().try_fold(0usize, |rows, &count| rows.checked_add(count));
         for (what, values, width) in
             [("features", &features, width), ("boxes", &boxes, BOX_NUMBERS)]
         {
-            if width == 0 || rows.and_then(|rows| rows.checked_mul(width)) != Some(values.len()) {
-                let rows = rows.map_or_else(|| "too many".into(), |rows| rows.to_string());
-                let expected = format!("{rows} × {width} values, at least 1 wide");
-                return Err(Error::invalid(format!("{what} of regions"), expected, values.len()));
-            }
+            let names = ["image", "region", &format!("{what} of regions")];
+            check_counts(&counts, names, width, values.len())?;
             let place = |at| {
-                let (image, region) = place(&counts, at / width);
+                let (image, region) = item_of(&counts, at / width);
                 format!("image {image}, region {region}, {what}")
             };
             Error::unless_finite(values, place, "finite values")?;
@@ -83,16 +76,6 @@ impl RegionBatch {
         };
         self.counts.iter().flat_map(mean).collect()
     }
-}
-
-/// The image of a row and the row's number within it.
-fn place(counts: &[usize], mut row: usize) -> (usize, usize) {
-    let mut image = 0;
-    while row >= counts[image] {
-        row -= counts[image];
-        image += 1;
-    }
-    (image, row)
 }
 
 /// x1, y1, x2, y2, w, h and w·h of a box, as shares of its picture.
