@@ -27,6 +27,22 @@ pub enum StartFrom {
     Cca,
 }
 
+impl StartFrom {
+    /// The options of CCA, if it gives the weights. `cca` is the section `[model.cca]`, which is checked also if it does not.
+    ///
+    /// # Errors
+    /// If a ridge, the power or the fill is negative or not finite, there is no dimension, or CCA has no section.
+    pub fn options(self, cca: Option<&StartOptions>) -> Result<Option<&StartOptions>> {
+        cca.map_or(Ok(()), StartOptions::validate)?;
+        let missing =
+            || Error::invalid("model.start", "\"cca\" with a section [model.cca]", "none");
+        match self {
+            Self::Random => Ok(None),
+            Self::Cca => cca.ok_or_else(missing).map(Some),
+        }
+    }
+}
+
 /// The CCA that gives the weights, and the fill of the remaining width.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

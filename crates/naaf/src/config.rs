@@ -323,18 +323,10 @@ impl NaafModelConfig {
         let fits = unit || self.word_vectors == VectorsFrom::Random;
         let expected = "\"random\" with text = \"words\": given vectors need a recurrent unit";
         Error::unless(fits, "model.word_vectors", expected, "\"given\"")?;
-        if let Some(cca) = &self.cca {
-            cca.validate()?;
-        }
-        let wrong = |expected, got| Err(Error::invalid("model.start", expected, got));
-        match (&self.cca, self.start, self.text) {
-            (_, StartFrom::Random, _) => Ok(()),
-            (None, StartFrom::Cca, _) => wrong("\"cca\" with a section [model.cca]", "none"),
-            (Some(_), StartFrom::Cca, TextKind::Bigru) => {
-                wrong("\"cca\" with text = \"words\"", "a recurrent unit")
-            }
-            (Some(cca), StartFrom::Cca, TextKind::Words) => cca.fits(self.embed_dim),
-        }
+        let Some(cca) = self.start.options(self.cca.as_ref())? else { return Ok(()) };
+        let expected = "\"cca\" with text = \"words\"";
+        Error::unless(!unit, "model.start", expected, "a recurrent unit")?;
+        cca.fits(self.embed_dim)
     }
 }
 

@@ -92,19 +92,14 @@ impl ModelConfig {
     }
 
     fn check_start(&self) -> Result<()> {
-        if let Some(cca) = &self.cca {
-            cca.validate()?;
-        }
-        let wrong = |expected: &str, got: &str| Err(Error::invalid("model.start", expected, got));
-        let has_maps = self.prior.is_none() || self.closed_form().is_some();
+        let cca = self.start.options(self.cca.as_ref())?;
+        let has_maps = self.prior.is_none() || cca.is_some();
         let expected = "model.start = \"cca\", whose maps it takes";
         Error::unless(has_maps, "model.prior", expected, "another start")?;
-        match (&self.cca, &self.published) {
-            _ if self.start == StartFrom::Random => Ok(()),
-            (None, _) => wrong("\"cca\" with a section [model.cca]", "none"),
-            (_, Some(_)) => wrong("\"cca\" without model.published", "both"),
-            (Some(cca), None) => cca.fits(self.start_width()),
-        }
+        let Some(cca) = cca else { return Ok(()) };
+        let expected = "\"cca\" without model.published";
+        Error::unless(self.published.is_none(), "model.start", expected, "both")?;
+        cca.fits(self.start_width())
     }
 }
 

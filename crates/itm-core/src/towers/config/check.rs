@@ -8,7 +8,6 @@ use super::{
 };
 use crate::encoders::{BertShape, DualShape, VitShape};
 use crate::learn::{at_least_one, size_within, within};
-use crate::start::StartFrom;
 use crate::{Error, Result};
 
 impl ModelConfig {
@@ -84,15 +83,7 @@ impl ModelConfig {
 
     fn validate_start(&self) -> Result<()> {
         let wrong = |expected, got| Err(Error::invalid("model.start", expected, got));
-        if let Some(cca) = &self.cca {
-            cca.validate()?;
-        }
-        if self.start == StartFrom::Random {
-            return Ok(());
-        }
-        let Some(cca) = &self.cca else {
-            return wrong("\"cca\" with a section [model.cca]", "none");
-        };
+        let Some(cca) = self.start.options(self.cca.as_ref())? else { return Ok(()) };
         cca.fits(self.embed_dim)?;
         let linear = |projection| projection == JointLayer::Linear;
         let image = match &self.image {
