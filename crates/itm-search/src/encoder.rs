@@ -20,7 +20,7 @@ pub trait Encoder: Send + Sync {
     /// If the model cannot see new pictures.
     fn pictures(&self, pictures: &[DynamicImage]) -> Result<Vec<f32>>;
 
-    /// Unit rows of the patches of a picture, in the same space; `None` if the model has none.
+    /// Unit rows of patches that cover the whole picture, in the same space; `None` if the model has none.
     ///
     /// # Errors
     /// As [`pictures`](Self::pictures).

@@ -7,7 +7,7 @@ use image::{DynamicImage, RgbImage};
 use itm_core::cca::Projection;
 use itm_core::data::sha256_hex;
 use itm_core::encoders::Embedder;
-use itm_core::vision::Transform;
+use itm_core::vision::{Fit, Transform};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
 use itm_kernels::Precision;
@@ -119,9 +119,11 @@ impl Encoder for Towers {
         if self.maps.is_some() {
             return Ok(None); // they are of rows of whole pictures
         }
-        let mut values = vec![0.0; self.transform.len()];
-        self.transform.apply(&picture.to_rgb8(), &mut values);
-        let rows = self.towers()[0].embedder.patch_rows(values, self.transform.size as usize);
+        // The map lies over the whole photograph, also where the model's rows are of its centre alone.
+        let transform = Transform { fit: Fit::Squash, ..self.transform };
+        let mut values = vec![0.0; transform.len()];
+        transform.apply(&picture.to_rgb8(), &mut values);
+        let rows = self.towers()[0].embedder.patch_rows(values, transform.size as usize);
         Ok(rows.map(|rows| {
             let side = (rows.len() / self.model.width).isqrt();
             Patches { grid: [side, side], rows }

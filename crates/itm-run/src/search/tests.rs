@@ -130,6 +130,23 @@ fn clip_finds_pictures_by_sentences_and_by_pictures() {
     assert_ne!(world.open().index().row(0), first);
 }
 
+/// CLIP's rows are of the centre of a wide photograph; the map of its patches lies over all of it.
+#[test]
+fn patches_cover_the_whole_photograph() {
+    let world = World::new();
+    let model = Towers::open(&world.path("model").display().to_string(), "cpu").unwrap();
+    let wide = |edge: u8| {
+        let pixel = |x: u32, _: u32| image::Rgb([if x < 8 { edge } else { 90 }, 40, 200]);
+        image::DynamicImage::from(image::RgbImage::from_fn(48, 16, pixel))
+    };
+    let two = [wide(0), wide(255)];
+    let row = |picture: &image::DynamicImage| model.pictures(std::slice::from_ref(picture));
+    assert_eq!(row(&two[0]).unwrap(), row(&two[1]).unwrap(), "the edge is cut off");
+    let [a, b] = two.each_ref().map(|picture| model.patches(picture).unwrap().unwrap());
+    assert_eq!(a.grid, [2, 2]);
+    assert_ne!(a.rows, b.rows);
+}
+
 /// The maps of CCA are made once: the same captions open them, others make new ones, and the index keeps only its own.
 #[test]
 fn two_models_are_joined_by_captions() {
