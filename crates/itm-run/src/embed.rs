@@ -179,7 +179,10 @@ impl Work<'_> {
             (count("text", "cut"), "captions cut"),
         ];
         let parts = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
-        let parts: Vec<String> = parts.collect();
+        let mut parts: Vec<String> = parts.collect();
+        if parts.is_empty() {
+            parts.push("no captions".into()); // a shard may have none
+        }
         progress::say(format!("{} in {}", parts.join(", "), self.args.out.display()));
         Ok(())
     }

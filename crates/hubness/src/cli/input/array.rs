@@ -118,7 +118,7 @@ impl Array {
     /// # Errors
     /// If there is no array, or they differ in width or type.
     pub(crate) fn joined(place: &str, arrays: Vec<Self>) -> Result<Self> {
-        Error::unless(!arrays.is_empty(), place, "numbered .npy files", "none")?;
+        Error::unless(!arrays.is_empty(), place, "numbered .npy files with rows", "none")?;
         let first = &arrays[0];
         let (element, dim) = (first.element, first.dim);
         if let Some(other) = arrays.iter().find(|a| a.dim != dim || a.element != element) {

@@ -288,7 +288,11 @@ fn array(files: &mut Files, at: &Location) -> Result<Array> {
             let at = Location { path: Some(path), part: None };
             Array::parse(&at.to_string(), None, files.open(&at)?)
         };
-        let shards = numbered(path, "npy")?.into_iter().map(shard).collect::<Result<_>>()?;
+        // A part of all pictures may have no captions.
+        let has_rows =
+            |path: &PathBuf| !Npy::open(path).is_ok_and(|npy| matches!(npy.shape(), [0, _]));
+        let shards = numbered(path, "npy")?.into_iter().filter(has_rows).map(shard);
+        let shards = shards.collect::<Result<_>>()?;
         return Array::joined(&place, shards);
     }
     if ["pt", "pth"].iter().any(|end| at.has_extension(end)) {

@@ -390,6 +390,8 @@ fn a_folder_of_numbered_files_is_one_array() {
     let write = |name: &str, bytes: Vec<u8>| std::fs::write(shards.join(name), bytes).unwrap();
     write("img_emb_10.npy", rows([[0.0, 1.0]]));
     write("img_emb_9.npy", rows([[1.0, 0.0], [0.6, 0.8]]));
+    // As `itm embed --shard` writes it where no picture of the shard has a caption.
+    write("img_emb_8.npy", npy::<f32>(&[0, 2], &[]));
     let request = folder.embeddings("img_emb", "w.npy");
     let InputScores::Embeddings(found) = folder.loaded(&request).scores else { panic!("rows") };
     assert_eq!(found.images, [1.0, 0.0, 0.6, 0.8, 0.0, 1.0], "9 stands before 10");
