@@ -83,9 +83,14 @@ impl Explanation<'_> {
     fn queries(&self, queries: &Queries) -> Result<Vec<PathBuf>> {
         let (source, split, row) = (&self.run.source, self.split, &self.model.row);
         let scored = self.run.scores(&self.model, split)?;
-        let captions = match self.args.captions {
-            Some(_) => queries.captions.clone(),
-            None => word_maps::spread(source, split, self.args.queries),
+        let own = &source.part(split).0.pairs;
+        let captions = match (&self.args.captions, &self.args.images) {
+            (Some(_), _) => queries.captions.clone(),
+            (None, Some(images)) => {
+                let first = |&image: &usize| own.texts_of(image).first().copied();
+                images.iter().filter_map(first).collect()
+            }
+            (None, None) => word_maps::spread(source, split, self.args.queries),
         };
         let pairs = word_maps::pairs(source, split, &captions, Some(&*scored))?;
         if let Some(page) = self.judged(&pairs)? {
@@ -160,6 +165,10 @@ impl Explanation<'_> {
     fn judged(&self, pairs: &[Pair]) -> Result<Option<PathBuf>> {
         let kind = Kind::of(&self.run.config)?;
         let Some(content) = (kind.judge)(&self.model, self.split, pairs)? else { return Ok(None) };
+        if let Some(words) = &self.args.words {
+            let expected = "none: this row judges all words of a caption";
+            return Err(Error::invalid("--words", expected, format!("`{}`", words.join(","))));
+        }
         let title = format!("Words and images, {}", self.model.name());
         self.write("words-judged.html", &report::headed(&title, content)).map(Some)
     }
@@ -200,4 +209,53 @@ fn text(example: &Example) -> String {
     };
     let lines = std::iter::once(name(&example.query)).chain(example.answers.iter().map(answer));
     lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::tests;
+
+    /// A finished run of the first row of a small target.
+    fn run(target: &str, folder: &Path) -> String {
+        let run = tests::small_run_in(target, &[], folder);
+        run.train(run.config.rows().next().unwrap(), 0, |_| {}).unwrap();
+        folder.display().to_string()
+    }
+
+    fn asked(what: &str, run: &str, rest: &[&str]) -> Result<PathBuf> {
+        let line = [&["itm", "explain", what, "--run", run], rest].concat();
+        match cli::Cli::try_parse_from(line).unwrap().command {
+            cli::Command::Explain(args) => explain(&args, &tests::configs()),
+            _ => unreachable!("another command"),
+        }
+    }
+
+    /// Image 1 has the captions 5 to 9.
+    #[test]
+    fn words_are_of_the_images_that_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = run("naaf-scenes", &dir.path().join("run"));
+        let page = |rest: &[&str]| {
+            let folder = asked("naaf", &run, rest).unwrap();
+            fs::read_to_string(folder.join("word-regions.html")).unwrap()
+        };
+        let [of_image, of_caption] = [page(&["--images", "1"]), page(&["--captions", "5"])];
+        assert!(of_image == of_caption, "other captions");
+        assert!(of_image != page(&["--queries", "1"]));
+    }
+
+    #[test]
+    fn words_that_would_be_ignored_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = run("tags-dc-scenes", &dir.path().join("run"));
+        let line = asked("tags-dc", &run, &["--words", "a,ball"]).unwrap_err().to_string();
+        assert_eq!(
+            line,
+            "--words: expected none: this row judges all words of a caption, got `a,ball`"
+        );
+        asked("tags-dc", &run, &["--queries", "1"]).unwrap();
+    }
 }
