@@ -1,13 +1,13 @@
 //! Judgements of a test split beyond its annotated pairs: ECCV Caption, CxC, plausible matches (PMRP).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::SplitData;
 use super::json::{self, ByName};
 use super::karpathy::{Id, RawFile, RawImage, karpathy_file};
-use crate::files::{self, Manifest, file_name};
+use crate::files::{self, Manifest, excerpt, file_name};
 use crate::{Error, Relevance, Result};
 
 /// How the files of a set of judgements end.
@@ -38,7 +38,8 @@ impl Judgements {
     /// ```
     ///
     /// # Errors
-    /// If a file is malformed, has no partner, or judges no image or caption of the split, or if nothing names the captions.
+    /// If a file is malformed, has no partner, or judges no image or caption of the split, if nothing names the captions, or if
+    /// the JSON has two images of one file name.
     pub fn of_folder(dir: &Path, test: &SplitData, manifest: &mut Manifest) -> Result<Vec<Self>> {
         let below = dir.join("judgements");
         let folders = [Some(dir.to_path_buf()), below.is_dir().then_some(below)];
@@ -92,8 +93,11 @@ impl Ids {
             test.images.iter().enumerate().map(|(i, name)| (file_name(name), i)).collect();
         let size = [test.pairs.images(), test.pairs.texts()];
         let mut ids = Self { images: HashMap::new(), texts: HashMap::new(), size };
+        let mut seen = HashSet::new();
         for RawImage { filename, cocoid, imgid, sentences, .. } in images.0 {
             let Some(&image) = number.get(file_name(&filename)) else { continue };
+            let expected = "another file name for each image, because judgements go by it";
+            Error::unless(seen.insert(image), path.display(), expected, excerpt(&filename))?;
             if let Some(id) = cocoid.or(imgid) {
                 ids.images.insert(id.into(), image);
             }
@@ -231,6 +235,12 @@ mod tests {
         let line = |files: &[(&str, &str)]| read(files).unwrap_err();
         let json = ("dataset_x.json", JSON);
         let half = ("cxc_image_to_caption.json", r#"{"7": [70]}"#);
+        // A picture of the training with the file name of a test picture: its id would be the test picture's.
+        let same = JSON.replace("t.jpg\"", "b.jpg\", \"filepath\": \"train\"");
+        assert_eq!(
+            line(&[("dataset_x.json", &same[..]), half]),
+            "dataset_x.json: expected another file name for each image, because judgements go by it, got \"b.jpg\""
+        );
         assert!(line(&[half]).ends_with(
             "expected a dataset_*.json, whose sentids name the captions that are judged, got none"
         ));
