@@ -1,12 +1,13 @@
 //! A finished run on Scenes as the encoder of a search.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use image::DynamicImage;
-use itm_core::data::{Features, Split, decode_image, sha256_hex};
+use itm_core::data::{Features, Split, decode_image, is_picture, sha256_hex};
+use itm_core::files::entries;
 use itm_core::learn::{ImageItems, Items, Method};
 use itm_core::output::write_bytes;
 use itm_core::scored::{EmbeddingRows, Scored, Similarity};
@@ -75,9 +76,16 @@ impl RunEncoder {
         Ok(Self { run, row, method, about, rows, pictures, beside, bank })
     }
 
-    /// Writes the pictures, except those that are there.
+    /// Writes the pictures, except those that are there. Another run may have more pictures, of which this run has no rows.
     pub(super) fn draw(&self, folder: &Path) -> Result<()> {
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        let own: HashSet<&str> = self.pictures.iter().map(|(name, _)| &**name).collect();
+        for path in entries(folder)?.iter().filter(|path| is_picture(path)) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let fits = name.starts_with('.') || own.contains(&*name);
+            let expected = "pictures of this run alone, or another --out";
+            Error::unless(fits, path.display(), expected, "a picture that it has not")?;
+        }
         for (name, bytes) in &self.pictures {
             let path = folder.join(name);
             let is_there =
