@@ -67,16 +67,35 @@ impl Qrels {
         self
     }
 
+    /// Refuses images and texts as queries: the judgements of two directions in one file.
+    ///
+    /// # Errors
+    /// If names that only images have and names that only texts have are queries.
+    pub(crate) fn check_direction(
+        &self,
+        place: &str,
+        is_image: impl Fn(&str) -> bool,
+        is_text: impl Fn(&str) -> bool,
+    ) -> Result<()> {
+        let only = |name: &str| (is_image(name) != is_text(name)).then(|| is_image(name));
+        let from_image = |one: &Judgement| Some((only(&one.query)?, only(&one.doc)?));
+        let known = self.judged.iter().filter_map(from_image);
+        let mut from = known.filter(|(query, doc)| query != doc).map(|(query, _)| query);
+        let fits = from.next().is_none_or(|first| from.all(|other| other == first));
+        Error::unless(fits, place, "queries of one side, images or texts", "queries of both")
+    }
+
     /// The judgements with images as queries. A file has the queries of one direction first: the one in which more names fit.
     ///
     /// # Errors
-    /// If both fit as many judgements, and it matters.
+    /// As [`check_direction`](Self::check_direction), and if both fit as many judgements, and it matters.
     pub(crate) fn images_first(
         self,
         place: &str,
         is_image: impl Fn(&str) -> bool,
         is_text: impl Fn(&str) -> bool,
     ) -> Result<Self> {
+        self.check_direction(place, &is_image, &is_text)?;
         let fits = |image: &str, text: &str| usize::from(is_image(image) && is_text(text));
         let one_way: usize = self.judged.iter().map(|one| fits(&one.query, &one.doc)).sum();
         let other_way: usize = self.judged.iter().map(|one| fits(&one.doc, &one.query)).sum();

@@ -83,16 +83,18 @@ pub(crate) fn spread(
 
 /// The judgements with images first.
 fn from_images((place, qrels): (String, Qrels), runs: &[RunFile]) -> Result<(String, Qrels)> {
-    if let [RunFile { direction, .. }] = runs {
-        // Its queries are the queries of the file.
-        return Ok((place, if *direction == Direction::I2t { qrels } else { qrels.reversed() }));
-    }
     let names = |side: Direction| -> HashSet<&str> {
         runs.iter().flat_map(|named| named.names(side)).map(String::as_str).collect()
     };
     let [images, texts] = [Direction::I2t, Direction::T2i].map(names);
-    let qrels =
-        qrels.images_first(&place, |name| images.contains(name), |name| texts.contains(name))?;
+    let (is_image, is_text) =
+        (|name: &str| images.contains(name), |name: &str| texts.contains(name));
+    if let [RunFile { direction, .. }] = runs {
+        qrels.check_direction(&place, is_image, is_text)?;
+        // Its queries are the queries of the file.
+        return Ok((place, if *direction == Direction::I2t { qrels } else { qrels.reversed() }));
+    }
+    let qrels = qrels.images_first(&place, is_image, is_text)?;
     Ok((place, qrels))
 }
 

@@ -78,6 +78,14 @@ fn two_runs_share_rows_and_judgements() {
         assert_eq!(loaded.pairs.as_ref().unwrap().image_of_text(), [0, 1]);
         assert!(folder.warnings(&loaded).is_empty());
     }
+    // Judgements of both directions in one file, where the lines of one were taken for other images and texts.
+    let of_both = "i1 0 t0 1\ni0 0 t1 1\nt0 0 i1 1\n";
+    std::fs::write(folder.path("i2t.qrels"), of_both).unwrap();
+    let want = "i2t.qrels: expected queries of one side, images or texts, got queries of both";
+    for runs in [[Some("a"), Some("b")], [Some("a"), None], [None, Some("b")]] {
+        let request = request(&folder, runs[0], runs[1], Some("i2t.qrels"));
+        assert_eq!(folder.refused(&request), want);
+    }
 }
 
 #[test]
