@@ -8,6 +8,7 @@ use itm_core::files::read;
 use itm_core::{Error, Result};
 
 use crate::encoder::is_unit;
+use crate::store::is_hash;
 use crate::{Encoder, Picture};
 
 /// A longer file is not of this program.
@@ -83,7 +84,7 @@ fn records(mut bytes: &[u8], head: &[u8], width: usize) -> Vec<Encoded> {
     {
         let row: Vec<_> =
             row.as_chunks().0.iter().map(|&value| f32::from_le_bytes(value)).collect();
-        if !is_unit(&row) {
+        if !is_unit(&row) || !is_hash(&picture.sha256) {
             break; // a full disk or a power cut can leave zeros
         }
         records.push((picture, row));

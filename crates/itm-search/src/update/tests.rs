@@ -361,12 +361,21 @@ fn a_stop_and_a_kill_lose_nothing() {
         assert_eq!(rows(&world.index()), rows(&want));
         assert!(!world.out.join("encoded.part").exists());
     }
-    // Zeros, as a power cut leaves them, are no rows.
-    let mut zeros = left.clone();
+    // Zeros, as a power cut leaves them, are no rows, and another text is no hash.
+    let (mut zeros, mut no_hash) = (left.clone(), left);
     let end = zeros.len();
     zeros[end - 16..].fill(0);
-    fs::write(&journal, zeros).unwrap();
-    assert_eq!(world.update(&Colours::default()).unwrap().encoded, 9);
+    let key = b"\"sha256\":\"";
+    let hash = no_hash.windows(key.len()).rposition(|at| at == key).unwrap() + key.len();
+    no_hash[hash + 1..hash + 3].copy_from_slice("é".as_bytes());
+    for damaged in [zeros, no_hash] {
+        fs::write(&journal, damaged).unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        copy_folder(&world.out, copy.path());
+        let mut world = world.clone();
+        world.out = copy.path().to_owned();
+        assert_eq!(world.update(&Colours::default()).unwrap().encoded, 9);
+    }
 }
 
 fn copy_folder(from: &Path, to: &Path) {
