@@ -131,6 +131,11 @@ fn what_does_not_fit_is_one_line() {
             "1.part: expected every score once, got image 0, text 30 twice",
         ),
         ("finish some.part", "some.part: expected every score once, got image 10, text 5 never"),
+        // Lists have row numbers, so names did nothing.
+        (
+            "finish some.part --image-names names.txt",
+            "options of the input: expected --pair-scores beside them, got none",
+        ),
         (
             "merge some.part k.part --out x.part",
             "k.part: expected the 10 best texts of every image, got the 3 best texts of every image",

@@ -13,7 +13,7 @@ use super::part_fit::{INPUTS, PartFit, RAW, of_option};
 use super::rescore::ranked;
 use super::{at, put};
 use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs};
-use crate::cli::input::{self, Arrays, run_text, view};
+use crate::cli::input::{self, Arrays, InputArgs, run_text, view};
 use crate::hubs::{Counts, HubMeasures};
 
 /// Makes one part.
@@ -67,6 +67,8 @@ pub(super) fn merge(args: &MergeArgs) -> Result<()> {
 /// Gives the result of all parts.
 pub(super) fn finish(args: &FinishArgs, out: &mut impl Write) -> Result<()> {
     let fit = PartFit::new(&args.fit)?;
+    let fits = args.pair_scores.is_some() || args.input == InputArgs::default();
+    Error::unless(fits, "options of the input", "--pair-scores beside them", "none")?;
     let part = Part::read(&args.part)?;
     let named = |error| at(&args.part, error);
     if let Some(fit) = fit {
