@@ -72,6 +72,11 @@ impl<'a> Inputs<'a> {
         items
     }
 
+    /// [`Pictures::crop`]; `None` where the method sees no pictures.
+    pub(crate) fn crop(&self) -> Option<f32> {
+        self.pictures.as_ref()?.crop()
+    }
+
     /// Begins to prepare the pictures of these steps: captions and seed of each step, in order.
     pub(crate) fn ahead<'s>(&mut self, steps: impl Iterator<Item = (&'s [usize], u64)>) {
         let pairs = self.items[Split::Train as usize].pairs;

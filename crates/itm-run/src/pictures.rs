@@ -5,7 +5,9 @@ use std::sync::Arc;
 use itm_core::Result;
 use itm_core::data::Split;
 use itm_core::learn::PictureItems;
-use itm_core::vision::{Ahead, Augment, Picture, PictureBatch, PictureSource, Prefetch, Transform};
+use itm_core::vision::{
+    Ahead, Augment, Fit, Picture, PictureBatch, PictureSource, Prefetch, Transform,
+};
 use itm_kernels::random;
 
 use crate::source::Source;
@@ -51,6 +53,16 @@ impl Pictures {
         let of = |split| Ok(OfSplit { transform, all: Arc::new(source.pictures(split)?) });
         let [train, val, test] = Split::ALL.map(of);
         Ok(Self { view, splits: [train?, val?, test?], next: None })
+    }
+
+    /// The share of a picture's shorter side that evaluation sees, in the centre; `None`: the whole picture.
+    pub(crate) fn crop(&self) -> Option<f32> {
+        match self.view.transform {
+            Transform { fit: Fit::Crop { shorter, .. }, size, .. } => {
+                Some(size as f32 / shorter as f32)
+            }
+            _ => None,
+        }
     }
 
     /// Begins to make the pictures of these steps.
@@ -118,6 +130,8 @@ fn reach() -> Ahead {
 
 #[cfg(test)]
 mod tests {
+    use itm_core::vision::CropRounding;
+
     use super::*;
     use crate::tests;
 
@@ -129,6 +143,16 @@ mod tests {
         let transform = Transform { size: 16, ..Transform::default() };
         let augment = Some(Augment { transform, ..Augment::default() });
         Pictures::new(source, View { augment, transform }).unwrap()
+    }
+
+    #[test]
+    fn a_crop_is_a_share_of_the_shorter_side() {
+        let source = source();
+        assert_eq!(pictures(&source).crop(), None);
+        let fit = Fit::Crop { shorter: 32, rounding: CropRounding::Down };
+        let transform = Transform { size: 24, fit, ..Transform::default() };
+        let of_centre = Pictures::new(&source, View { augment: None, transform }).unwrap();
+        assert_eq!(of_centre.crop(), Some(0.75));
     }
 
     /// A step's pictures depend only on its images and its seed, not on when or where they are made.

@@ -131,19 +131,22 @@ impl Explanation<'_> {
             (self.run, self.args.of.seed, &self.model.row[..], self.split);
         let (asked, words) = (word_maps::numbers(pairs), self.args.words.as_deref());
         let Some(own) = self.model.word_maps(split, &asked)? else { return Ok(None) };
-        let shown = |row: &str, maps| {
+        let shown = |row: &str, crop, maps| {
             let name = format!("{row}, seed {seed}");
-            word_maps::shown(&name, &run.source, (split, pairs), maps, words)
+            word_maps::shown((&name, crop), &run.source, (split, pairs), maps, words)
         };
-        let mut all: Vec<PairMaps> = shown(row, own);
+        let mut all: Vec<PairMaps> = shown(row, self.model.inputs.crop(), own);
         let is_trained = |other: &&str| *other != row && run.dir().folder(other, seed).is_dir();
         for other in run.config.rows().filter(is_trained) {
             if all.first().is_some_and(|pair| pair.rows.len() == word_maps::ROWS) {
                 break;
             }
-            match run.trained(other, seed).and_then(|model| model.word_maps(split, &asked)) {
-                Ok(maps) => {
-                    let maps = maps.map_or(vec![], |maps| shown(other, maps));
+            let made = run
+                .trained(other, seed)
+                .and_then(|model| Ok((model.inputs.crop(), model.word_maps(split, &asked)?)));
+            match made {
+                Ok((crop, maps)) => {
+                    let maps = maps.map_or(vec![], |maps| shown(other, crop, maps));
                     word_maps::beside(&mut all, maps);
                 }
                 Err(error) => progress::say(format!("{other} is left out of the maps: {error}")),

@@ -59,7 +59,13 @@ impl Measure for Pointing {
             let pairs = word_maps::pairs(source, Split::Test, &captions, None)?;
             if let Some(maps) = maps(&word_maps::numbers(&pairs))? {
                 let asked = (Split::Test, pairs.as_slice());
-                let shown = word_maps::shown(&model.name(), source, asked, maps, None);
+                let shown = word_maps::shown(
+                    (&model.name(), model.inputs.crop()),
+                    source,
+                    asked,
+                    maps,
+                    None,
+                );
                 self.maps.put(trial, shown);
             }
         }

@@ -74,10 +74,10 @@ fn most_similar(scored: &dyn Scored, text: usize, own: usize) -> Result<Option<u
     Ok(column.ranking(0).into_iter().find(|&image| image != own))
 }
 
-/// What a report shows of the maps of the model `name`: for each pair the wanted words, or words that `chosen`
+/// What a report shows of the maps of the model `name`, which sees this [`crop`](crate::inputs::Inputs::crop): for each pair the wanted words, or words that `chosen`
 /// selects. If none are wanted, all words with regions are shown, because their effects add up.
 pub(super) fn shown(
-    name: &str,
+    (name, crop): (&str, Option<f32>),
     source: &Source,
     (split, pairs): (Split, &[Pair]),
     maps: Vec<WordMaps>,
@@ -94,6 +94,7 @@ pub(super) fn shown(
         };
         PairMaps {
             picture: source.picture(split, pair.image),
+            crop,
             caption: source.part(split).0.captions[pair.text].clone(),
             kind: pair.kind,
             words: chosen.iter().map(|&k| maps.words[k].word.clone()).collect(),
@@ -120,7 +121,8 @@ pub(super) fn beside(all: &mut Vec<PairMaps>, row: Vec<PairMaps>) {
     }
     assert_eq!(all.len(), row.len(), "maps of other pairs");
     for (pair, other) in all.iter_mut().zip(row) {
-        let same = (&pair.places, &pair.words) == (&other.places, &other.words);
+        let same =
+            (&pair.places, pair.crop, &pair.words) == (&other.places, other.crop, &other.words);
         if same && pair.rows.len() < ROWS {
             pair.rows.extend(other.rows);
         }
@@ -262,7 +264,8 @@ mod tests {
             };
             pairs.iter().map(of).collect()
         };
-        let row = |name, value| shown(name, &source, (Split::Test, &pairs), maps(value), None);
+        let row =
+            |name, value| shown((name, None), &source, (Split::Test, &pairs), maps(value), None);
         let mut all = vec![];
         beside(&mut all, row("Full", 1.0));
         beside(&mut all, vec![]); // a row without patches
@@ -313,7 +316,7 @@ mod tests {
             WordMaps { places, score: Some(0.25), words }
         };
         let all = pairs.iter().map(maps).collect();
-        let made = shown("Full", &source, (Split::Test, &pairs), all, None);
+        let made = shown(("Full", None), &source, (Split::Test, &pairs), all, None);
         let count = source.grounded(Split::Test, 1, 7).len();
         assert!(count > WORDS || made[0].words.len() == count);
         assert_eq!((made[0].words.len(), made[0].rows[0].score), (count, Some(0.25)));

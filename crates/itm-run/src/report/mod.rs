@@ -58,6 +58,8 @@ pub(crate) const CCA: &str = "CCA (closed form)";
 pub(crate) struct PairMaps {
     /// The image.
     pub(crate) picture: Thumbnail,
+    /// The share of the picture's shorter side that the encoder sees, in the centre; `None`: the whole picture, squeezed to a square.
+    pub(crate) crop: Option<f32>,
     /// The caption.
     pub(crate) caption: String,
     /// What the two are to each other.

@@ -28,7 +28,7 @@ pub(super) fn render(pairs: &[PairMaps]) -> Markup {
                 "How close a word is to each patch of the picture: cosine of their last hidden states in the joint space (the \
                  paper does not say how its maps were made). Each map has its own scale, bright is close, the circle marks the \
                  closest patch; dashed: what the word is about, where that is known. The picture is shown as the encoder sees \
-                 it, squeezed to a square."
+                 it: squeezed to a square, or its centre."
             }
             div.pairs { @for (k, (pair, grid)) in pairs.iter().enumerate() { (one(pair, *grid, &format!("pair-{k}"))) } }
         }
@@ -97,11 +97,14 @@ pub(super) fn tenths(share: f32, size: usize) -> String {
 }
 
 pub(super) fn picture(pair: &PairMaps, size: usize) -> Markup {
+    // What lies outside of the drawing is not shown.
+    let side = size as f32 / pair.crop.unwrap_or(1.0);
+    let (at, fit) = ((size as f32 - side) / 2.0, pair.crop.map_or("none", |_| "xMidYMid slice"));
     html! {
         @if pair.picture.bytes.is_empty() {
             rect.absent-picture width=(size) height=(size) {}
         } @else {
-            image width=(size) height=(size) preserveAspectRatio="none" href=(data_url(&pair.picture)) {}
+            image x=(at) y=(at) width=(side) height=(side) preserveAspectRatio=(fit) href=(data_url(&pair.picture)) {}
         }
     }
 }
@@ -183,6 +186,19 @@ mod tests {
         assert!(out.contains(shade) && out.matches("<path").count() == 1, "{out}");
         assert!(out.contains("cx=\"2.0\" cy=\"6.0\""), "{out}");
         assert!(out.contains("x=\"0.0\" y=\"4.4\" width=\"4.0\" height=\"3.2\""), "{out}");
+    }
+
+    /// By hand: half of the shorter side fills 8 px, so that side has 16 px, 4 of them before the drawing.
+    #[test]
+    fn an_encoder_of_the_centre_shows_the_centre() {
+        let mut pair = sample::pairs().remove(0);
+        let drawn = |pair: &PairMaps| picture(pair, 8).into_string();
+        let whole = "x=\"0\" y=\"0\" width=\"8\" height=\"8\" preserveAspectRatio=\"none\"";
+        assert!(drawn(&pair).contains(whole), "{}", drawn(&pair));
+        pair.crop = Some(0.5);
+        let centre =
+            "x=\"-4\" y=\"-4\" width=\"16\" height=\"16\" preserveAspectRatio=\"xMidYMid slice\"";
+        assert!(drawn(&pair).contains(centre), "{}", drawn(&pair));
     }
 
     #[test]

@@ -184,6 +184,7 @@ fn pair(kind: PairKind) -> PairMaps {
     let Item::Image(picture) = picture(5) else { unreachable!("a picture") };
     PairMaps {
         picture,
+        crop: None,
         caption: "A <b>ball</b> & a cup".into(),
         kind,
         places: Places::Patches(PatchGrid::new(8, 4)),
