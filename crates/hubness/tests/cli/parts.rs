@@ -194,6 +194,15 @@ fn parts_of_other_files_or_lengths_are_refused() {
         let want = format!("error: b.part: expected the same {what} as other parts, got others\n");
         assert_eq!((ran.code, ran.err), (Some(2), want));
     }
+    // Scores of true pairs belong to their files too: only `finish` found that they were others.
+    for (images, what) in [("i.npy --raw", "setting of --raw"), ("v2.npy", "images")] {
+        let pairs = format!("partial --images {images} --texts t.npy --keep pair-scores");
+        folder.run(&format!("{pairs} --out pairs.part")).good();
+        let ranks = format!("partial {SOURCE} --keep ranks --pair-scores pairs.part");
+        let ran = folder.run(&format!("{ranks} --out x.part"));
+        let want = format!("error: pairs.part: expected the same {what} as here, got others\n");
+        assert_eq!((ran.code, ran.err), (Some(2), want));
+    }
     part("i.npy", "--rows 10..24", "b.part");
     folder.run("merge a.part b.part --out all.part").good();
     let found = folder.run("finish all.part").good().out;

@@ -21,16 +21,22 @@ pub(super) fn partial(args: &PartialArgs) -> Result<()> {
     let paired = matches!(args.keep, Some(Keep::PairScores | Keep::Ranks));
     let what = "the scores of all pairs: partial --keep pair-scores, then merge";
     let takes = (args.keep == Some(Keep::Ranks), "--keep ranks");
-    let scores = match of_option("--pair-scores", &args.pair_scores, takes, what)? {
-        Some(path) => Part::read(path)?.pair_scores()?,
-        None => Vec::new(),
-    };
+    let known = of_option("--pair-scores", &args.pair_scores, takes, what)?;
+    let known = known.map(|path| Ok::<_, Error>((path, Part::read(path)?))).transpose()?;
+    let scores = known.as_ref().map_or(Ok(vec![]), |(_, part)| part.pair_scores())?;
     Error::unless(args.top > 0, "--top", "at least 1 item", 0)?;
     let fit = PartFit::new(&args.fit)?;
     fit.as_ref().map_or(Ok(()), |fit| fit.check_raw(args.input.raw))?;
     output::check(&args.out)?;
     let Arrays { rows: arrays, hashes: [of_images, of_texts], pairs } =
         input::arrays(&args.input, paired)?;
+    let inputs = [(INPUTS[0], of_images), (INPUTS[1], of_texts), (RAW, args.input.raw.to_string())];
+    if let Some((path, part)) = &known {
+        for (what, is) in &inputs {
+            let same = part.input(what).is_none_or(|of| of == is);
+            Error::unless(same, path.display(), format_args!("the same {what} as here"), "others")?;
+        }
+    }
     let whole = (arrays[0].rows(), arrays[1].rows());
     let pairs = pairs.unwrap_or_else(|| Pairs::uniform(0, 0));
     let reduction = match (fit, args.keep) {
@@ -51,8 +57,7 @@ pub(super) fn partial(args: &PartialArgs) -> Result<()> {
     let (column, texts) = rows(&arrays[1], "--cols", &args.cols)?;
     let tiles = Tiles::new(view("images", &images)?, view("texts", &texts)?)?;
     let part = tiles.part(reduction, (row, column), whole)?;
-    let part = part.with_input(INPUTS[0], of_images).with_input(INPUTS[1], of_texts);
-    part.with_input(RAW, args.input.raw.to_string()).write(&args.out)
+    inputs.into_iter().fold(part, |part, (what, is)| part.with_input(what, is)).write(&args.out)
 }
 
 /// Joins parts.
