@@ -178,8 +178,11 @@ fn splits(
         let own = captions.names.iter().filter_map(|n| Some((captions.of[n].split?, n.clone())));
         all.extend(own);
     }
-    let by_stem: HashMap<&str, &String> =
-        captions.names.iter().map(|name| (stem(name), name)).collect();
+    let mut by_stem: HashMap<&str, Option<&String>> = HashMap::new(); // `None` if several have it
+    for name in &captions.names {
+        by_stem.entry(stem(name)).and_modify(|one| *one = None).or_insert(Some(name));
+    }
+    let with_stem = |text: &str| by_stem.get(text).copied().flatten();
     let mut seen = HashMap::new();
     for (split, path) in Split::ALL.into_iter().zip(&lists) {
         let Some(path) = path else { continue };
@@ -188,7 +191,9 @@ fn splits(
             let place = format!("{} line {}", path.display(), at + 1);
             let line = line.trim();
             let known = captions.of.get_key_value(line).map(|(name, _)| name);
-            let Some(name) = known.or_else(|| by_stem.get(stem(line)).copied()) else {
+            // Without its ending a name may still have a dot.
+            let named = known.or_else(|| with_stem(line)).or_else(|| with_stem(stem(line)));
+            let Some(name) = named else {
                 let expected = format!("an image of {}", captions_file.display());
                 return Err(Error::invalid(place, expected, excerpt(line)));
             };

@@ -74,6 +74,21 @@ fn tables_with_commas_and_with_bars() {
     }
 }
 
+/// `a.v2` was taken for the image `a.jpg`, and `05.01` for no image.
+#[test]
+fn a_name_without_its_ending_may_have_dots() {
+    let table = "image,caption\na.jpg,One\na.v2.jpg,Two\n05.01.jpg,Three\nd.jpg,Four\nd.png,Five\n";
+    let lists =
+        |test: &'static str| [("train.txt", "a.v2\n"), ("val.txt", "05.01\n"), ("test.txt", test)];
+    let with = |test| folder(&[&[("captions.txt", table)], &lists(test)[..]].concat());
+    let json = read_all(&with("a\n")).unwrap();
+    assert_eq!(of(Split::Train, &json), words(&[("a.v2.jpg", &["Two"])]));
+    assert_eq!(of(Split::Val, &json), words(&[("05.01.jpg", &["Three"])]));
+    assert_eq!(of(Split::Test, &json), words(&[("a.jpg", &["One"])]));
+    let want = "test.txt line 1: expected an image of captions.txt, got \"d\"";
+    assert_eq!(refusal(&with("d\n")), want, "two images have this name");
+}
+
 /// They were in the order of the lines.
 #[test]
 fn captions_are_in_the_order_of_their_numbers() {
