@@ -380,6 +380,10 @@ fn coco(captions: &mut CaptionsByFile, path: &Path, bytes: &[u8]) -> Result<()> 
         };
         let caption = Caption { number: None, line: 0, text: caption };
         let told = captions.add(&place, name, caption)?;
+        if let Some(other) = told.folder.as_ref().filter(|other| *other != folder) {
+            let got = format!("{} also in captions_{other}.json", excerpt(name));
+            return Err(Error::invalid(place, "each image in one file", got));
+        }
         told.split = split_of(folder);
         told.folder = Some(folder.to_owned());
     }

@@ -139,6 +139,11 @@ fn files_of_coco_are_splits() {
         let train = json.images_of(Split::Train).next().unwrap();
         assert_eq!(train.filepath.as_deref(), Some("train2014"));
     }
+    // A part of the validation split as a file of its own: each caption counted twice.
+    let both = [&files[..], &[("annotations/captions_minival2014.json", &val[..])]].concat();
+    let want = "annotations/captions_val2014.json annotations[0]: expected each image in one file, \
+                got \"b.jpg\" also in captions_minival2014.json";
+    assert_eq!(refusal(&folder(&both)), want);
 }
 
 #[test]
