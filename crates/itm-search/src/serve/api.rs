@@ -4,85 +4,46 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query as Parameters, State as Extract};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::ask::{Ask, AskParameters};
 use super::layout::image;
 use super::refusal::{Refusal, bad};
 use super::state::{SharedState, State, when};
-use crate::{Answer, Query};
+use crate::{Answer, Hit, Query};
 
-type Reply<T> = Result<Json<T>, Refusal>;
+pub(crate) type Reply = Result<Json<Value>, Refusal>;
 
-/// A picture as the interface shows it.
-#[derive(Debug, Serialize)]
-pub(crate) struct About {
-    picture: usize,
-    path: String,
-    size: [u32; 2],
-    taken: Option<String>,
-    modified: i64,
-    camera: Option<String>,
-    place: Option<[f64; 2]>,
-    sha256: String,
-    /// Ordinary queries that it is the first answer to: uncorrected, corrected.
-    answers: [u32; 2],
-    hub: bool,
-    thumbnail: String,
-    preview: String,
+/// A picture as the interface shows it. `answers` are the ordinary queries that it is the first answer to: uncorrected, corrected.
+fn describe(state: &State, picture: usize) -> Value {
+    let of = &state.searcher.index().pictures()[picture];
+    json!({
+        "picture": picture,
+        "path": of.path, "size": of.size, "sha256": of.sha256, "modified": of.modified,
+        "taken": of.taken, "camera": of.camera, "place": of.place,
+        "answers": state.answers(picture),
+        "hub": state.is_hub(picture),
+        "thumbnail": image(state, "/thumbnails", picture, &[]),
+        "preview": image(state, "/previews", picture, &[]),
+    })
 }
 
-pub(crate) fn describe(state: &State, picture: usize) -> About {
-    let index = state.searcher.index();
-    let of = index.pictures()[picture].clone();
-    About {
-        picture,
-        path: of.path,
-        size: of.size,
-        taken: of.taken,
-        modified: of.modified,
-        camera: of.camera,
-        place: of.place,
-        sha256: of.sha256,
-        answers: state.answers(picture),
-        hub: state.is_hub(picture),
-        thumbnail: image(state, "/thumbnails", picture, &[]),
-        preview: image(state, "/previews", picture, &[]),
-    }
-}
-
-/// A hit: a picture with its scores.
-#[derive(Debug, Serialize)]
-struct HitReply {
-    score: f32,
-    cosine: f32,
-    #[serde(flatten)]
-    about: About,
-}
-
-/// An answer, best first.
-#[derive(Debug, Serialize)]
-pub(crate) struct AnswerReply {
-    found: bool,
-    level: f32,
-    candidates: usize,
-    hits: Vec<HitReply>,
-}
-
-fn reply(state: &State, answer: Answer) -> AnswerReply {
-    let Answer { hits, found, level, candidates } = answer;
-    let hit = |hit: crate::Hit| HitReply {
-        score: hit.score,
-        cosine: hit.cosine,
-        about: describe(state, hit.picture),
+/// An answer, best first: each hit is a picture with its scores.
+fn reply(state: &State, answer: &Answer) -> Value {
+    let hit = |hit: &Hit| {
+        let mut about = describe(state, hit.picture);
+        about["score"] = digits(hit.score);
+        about["cosine"] = digits(hit.cosine);
+        about
     };
-    AnswerReply { found, level, candidates, hits: hits.into_iter().map(hit).collect() }
+    let hits: Vec<Value> = answer.hits.iter().map(hit).collect();
+    let (found, level) = (answer.found, digits(answer.level));
+    json!({ "found": found, "level": level, "candidates": answer.candidates, "hits": hits })
 }
 
 /// A number of single precision with its own digits: `json!` would show those of the double that is equal to it.
-fn digits(value: f32) -> f64 {
-    value.to_string().parse().expect("digits of a number")
+pub(crate) fn digits(value: f32) -> Value {
+    value.to_string().parse::<f64>().expect("digits of a number").into()
 }
 
 /// `GET /api/v1`: the index.
@@ -97,10 +58,7 @@ pub(crate) async fn about(Extract(state): SharedState) -> Json<Value> {
 }
 
 /// `GET /api/v1/search`.
-pub(crate) async fn search(
-    Extract(state): SharedState,
-    Parameters(ask): AskParameters,
-) -> Reply<AnswerReply> {
+pub(crate) async fn search(Extract(state): SharedState, Parameters(ask): AskParameters) -> Reply {
     let query = |state: &State, ask: &Ask| {
         ask.query(state)?.ok_or_else(|| bad("q", "words or a picture", ""))
     };
@@ -108,10 +66,7 @@ pub(crate) async fn search(
 }
 
 /// `GET /api/v1/similar`.
-pub(crate) async fn similar(
-    Extract(state): SharedState,
-    Parameters(ask): AskParameters,
-) -> Reply<AnswerReply> {
+pub(crate) async fn similar(Extract(state): SharedState, Parameters(ask): AskParameters) -> Reply {
     answer(state, ask, |state, ask| Ok(Query::like(state.number(&ask.picture)?))).await
 }
 
@@ -120,31 +75,25 @@ pub(crate) async fn answer(
     state: Arc<State>,
     ask: Ask,
     query: impl FnOnce(&State, &Ask) -> Result<Query, Refusal> + Send + 'static,
-) -> Reply<AnswerReply> {
+) -> Reply {
     let at = state.clone();
     let done = state.searches.run(move || {
         let options = ask.options(20, ask.corrected()?)?;
-        Ok(reply(&at, at.searcher.search(&query(&at, &ask)?, &options)?))
+        Ok(reply(&at, &at.searcher.search(&query(&at, &ask)?, &options)?))
     });
     Ok(Json(done.await?))
 }
 
 /// `GET /api/v1/hubs`: the pictures that answer most ordinary queries.
-pub(crate) async fn hubs(
-    Extract(state): SharedState,
-    Parameters(ask): AskParameters,
-) -> Reply<Value> {
+pub(crate) async fn hubs(Extract(state): SharedState, Parameters(ask): AskParameters) -> Reply {
     let first = state.hubs.iter().take(ask.top(20)?);
-    let hubs: Vec<About> = first.map(|&picture| describe(&state, picture)).collect();
+    let hubs: Vec<Value> = first.map(|&picture| describe(&state, picture)).collect();
     let queries = state.searcher.index().bank().len();
     Ok(Json(json!({ "queries": queries, "all": state.hubs.len(), "hubs": hubs })))
 }
 
 /// `GET /api/v1/pictures`: the newest pictures that pass the filter.
-pub(crate) async fn pictures(
-    Extract(state): SharedState,
-    Parameters(ask): AskParameters,
-) -> Reply<Value> {
+pub(crate) async fn pictures(Extract(state): SharedState, Parameters(ask): AskParameters) -> Reply {
     let all = newest(&state, &ask)?;
     let first = all.iter().take(ask.top(20)?);
     let index = state.searcher.index();
@@ -155,18 +104,12 @@ pub(crate) async fn pictures(
 }
 
 /// `GET /api/v1/pictures/{number}`.
-pub(crate) async fn picture(
-    Extract(state): SharedState,
-    Path(number): Path<String>,
-) -> Reply<About> {
+pub(crate) async fn picture(Extract(state): SharedState, Path(number): Path<String>) -> Reply {
     Ok(Json(describe(&state, state.number(&number)?)))
 }
 
 /// `GET /api/v1/why`: for each word of a query, its cosine with each patch of a picture.
-pub(crate) async fn why(
-    Extract(state): SharedState,
-    Parameters(ask): AskParameters,
-) -> Reply<Value> {
+pub(crate) async fn why(Extract(state): SharedState, Parameters(ask): AskParameters) -> Reply {
     let at = state.clone();
     let done = state.searches.run(move || {
         let why = at.why(&ask.q, at.number(&ask.picture)?)?;
@@ -174,7 +117,8 @@ pub(crate) async fn why(
             None => json!({ "grid": null, "words": [] }),
             Some(why) => {
                 let word = |(word, cosines): &(String, Vec<f32>)| {
-                    let cosines: Vec<f64> = cosines.iter().map(|&cosine| digits(cosine)).collect();
+                    let cosines: Vec<Value> =
+                        cosines.iter().map(|&cosine| digits(cosine)).collect();
                     json!({ "word": word, "cosines": cosines })
                 };
                 let words: Vec<Value> = why.words.iter().map(word).collect();

@@ -7,8 +7,10 @@ use axum::body::Bytes;
 use axum::extract::State as Extract;
 use axum::http::HeaderMap;
 use base64::prelude::{BASE64_STANDARD, Engine};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
+use super::api::{Reply, digits};
 use super::ask::MOST;
 use super::guard::host;
 use super::layout::image;
@@ -27,7 +29,7 @@ pub(crate) struct Knn {
     /// Base64 of a file.
     image: Option<String>,
     image_url: Option<String>,
-    embedding_input: Option<serde_json::Value>,
+    embedding_input: Option<Value>,
     modality: Option<String>,
     num_images: Option<usize>,
     num_result_ids: Option<usize>,
@@ -36,35 +38,13 @@ pub(crate) struct Knn {
     corrected: Option<bool>,
 }
 
-/// A result: what it is, for the first `num_images`; a number and a score for the others.
-#[derive(Debug, Serialize)]
-pub(crate) struct Neighbour {
-    id: usize,
-    similarity: f32,
-    #[serde(flatten)]
-    shown: Option<ClipHit>,
-}
-
-#[derive(Debug, Serialize)]
-struct ClipHit {
-    caption: String,
-    image_path: String,
-    /// Base64 of a JPEG.
-    image: Option<String>,
-    url: String,
-}
-
 /// `GET /indices-list`.
 pub(crate) async fn indices() -> Json<[&'static str; 1]> {
     Json([INDEX])
 }
 
 /// `POST /knn-service`. The body is JSON, whatever its type is called: the Python client names none.
-pub(crate) async fn knn(
-    Extract(state): SharedState,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Json<Vec<Neighbour>>, Refusal> {
+pub(crate) async fn knn(Extract(state): SharedState, headers: HeaderMap, body: Bytes) -> Reply {
     let host = host(&headers).unwrap_or_default().to_owned();
     let at = state.clone();
     let done = state.searches.run(move || {
@@ -109,17 +89,18 @@ impl Knn {
     }
 }
 
-fn result(state: &State, hit: &Hit, host: &str, shown: bool) -> Neighbour {
+/// A result: what it is, for the first `num_images`; a number and a score for the others.
+fn result(state: &State, hit: &Hit, host: &str, shown: bool) -> Value {
+    let (id, similarity) = (hit.picture, digits(hit.score));
+    if !shown {
+        return json!({ "id": id, "similarity": similarity });
+    }
     let index = state.searcher.index();
+    let path = &index.pictures()[id].path;
     let token = [("token", state.token.as_deref().unwrap_or_default())];
-    let show = || {
-        let path = &index.pictures()[hit.picture].path;
-        ClipHit {
-            caption: path.clone(),
-            image_path: path.clone(),
-            image: index.thumbnail(hit.picture).ok().map(|bytes| BASE64_STANDARD.encode(bytes)),
-            url: format!("http://{host}{}", image(state, "/previews", hit.picture, &token)),
-        }
-    };
-    Neighbour { id: hit.picture, similarity: hit.score, shown: shown.then(show) }
+    json!({
+        "id": id, "similarity": similarity, "caption": path, "image_path": path,
+        "image": index.thumbnail(id).ok().map(|jpeg| BASE64_STANDARD.encode(jpeg)),
+        "url": format!("http://{host}{}", image(state, "/previews", id, &token)),
+    })
 }

@@ -1,6 +1,5 @@
 //! A picture that somebody sends.
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Multipart, Query as Parameters, Request, State as Extract};
 use axum::http::{StatusCode, header};
@@ -10,7 +9,7 @@ use axum::response::{Html, IntoResponse, Response};
 use image::DynamicImage;
 use itm_core::data::upright_bytes;
 
-use super::api::{AnswerReply, answer};
+use super::api::{Reply, answer};
 use super::ask::{Ask, AskParameters};
 use super::pages;
 use super::refusal::Refusal;
@@ -75,6 +74,6 @@ pub(crate) async fn api(
     Extract(state): SharedState,
     Parameters(ask): AskParameters,
     body: Bytes,
-) -> Result<Json<AnswerReply>, Refusal> {
+) -> Reply {
     answer(state, ask, move |_, _| Ok(Query::image(picture(&body)?))).await
 }
