@@ -9,7 +9,10 @@
 
 use crate::blocks::{size, written};
 use crate::dispatch::multiversion;
-use crate::embedding::{check_ids, rows, scattered};
+use crate::embedding::{check_ids, rows};
+
+/// Rows of the table per task.
+const ROWS: usize = 64;
 
 /// Ids of rows and their weights, bag by bag.
 ///
@@ -39,6 +42,13 @@ impl Bags {
             self.weights.push(weight);
         }
         self.ends.push(self.ids.len());
+    }
+
+    /// A bag for each row that was taken. The bags of row `frozen` are empty, so that it does not learn.
+    pub(crate) fn of_rows(ids: &[u32], frozen: Option<u32>) -> Self {
+        let mut bags = Self::default();
+        ids.iter().for_each(|&id| bags.push((Some(id) != frozen).then_some((id, 1.0))));
+        bags
     }
 
     /// Number of bags.
@@ -90,9 +100,18 @@ pub fn forward(table: &[f32], width: usize, bags: &Bags) -> Vec<f32> {
 pub fn backward(grad: &[f32], width: usize, bags: &Bags, rows: usize) -> Vec<f32> {
     let n = size(bags.len(), width);
     assert_eq!(grad.len(), n, "gradients of {} bags of {width}", bags.len());
-    let owners = bags.owners();
-    scattered(&bags.ids, (0..bags.ids.len()).collect(), [rows, width], |k, to| {
-        add_scaled(to, &grad[owners[k] * width..][..width], bags.weights[k]);
+    let (ids, owners) = (&bags.ids, bags.owners());
+    let mut order: Vec<usize> = (0..ids.len()).collect();
+    order.sort_by_key(|&k| ids[k]); // stable: equal ids keep their order
+    let last = order.last().map_or(0, |&k| ids[k] as usize + 1);
+    assert!(last <= rows, "row {} of a table of {rows}", last - 1);
+    let before = |row: usize| order.partition_point(|&k| (ids[k] as usize) < row);
+    written(size(rows, width), size(ROWS, width), |task, to| {
+        let first = task * ROWS;
+        for &k in &order[before(first)..before(first + ROWS)] {
+            let to = &mut to[(ids[k] as usize - first) * width..][..width];
+            add_scaled(to, &grad[owners[k] * width..][..width], bags.weights[k]);
+        }
     })
 }
 
@@ -124,6 +143,19 @@ mod tests {
             let got = backward(&[1., 2., 10., 20., 100., 200.], 2, &bags, 3);
             assert_eq!(got, [-1., -2., 0., 0., 52., 104.]);
         });
+    }
+
+    /// By hand: rows 2, 0, 2 were taken.
+    #[test]
+    fn the_gradient_of_rows_and_a_frozen_row() {
+        let grad = [1., 2., 10., 20., 100., 200.];
+        for (frozen, want) in [
+            (None, [10., 20., 0., 0., 101., 202.]),
+            (Some(2), [10., 20., 0., 0., 0., 0.]),
+            (Some(0), [0., 0., 0., 0., 101., 202.]),
+        ] {
+            assert_eq!(backward(&grad, 2, &Bags::of_rows(&[2, 0, 2], frozen), 3), want);
+        }
     }
 
     /// Several tasks and an odd width, against the plain sums; bags of every length from 0 to 11.

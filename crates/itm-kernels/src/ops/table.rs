@@ -19,31 +19,13 @@ pub(crate) struct RowIds {
 }
 
 super::operations! {
-    /// Rows of a table, the sums of bags of rows, and their gradients; equations in [`crate::embedding`] and
+    /// Rows of a table, the sums of bags of rows, and the gradient of both; equations in [`crate::embedding`] and
     /// [`crate::bag`].
     pub(crate) trait TableOps: Backend {
         /// `[v, d]` to `[n, d]`.
         fn embedding_rows(table: FloatTensor<Self>, taken: RowIds) -> FloatTensor<Self> {
             let ids = numbers::<Self>(taken.ids.iter().map(|&id| id as usize), &table.device());
             Self::float_select(table, 0, ids)
-        }
-
-        /// The gradient of a table of `rows` rows.
-        fn embedding_gradient(
-            grad: FloatTensor<Self>,
-            taken: RowIds,
-            rows: usize,
-        ) -> FloatTensor<Self> {
-            let ([_, width], device) = (grad.shape().dims(), grad.device());
-            let zeros = Self::float_zeros(Shape::new([rows, width]), &device, grad.dtype().into());
-            let learns = |k: &usize| Some(taken.ids[*k]) != taken.frozen;
-            let kept: Vec<usize> = (0..taken.ids.len()).filter(learns).collect();
-            if kept.is_empty() {
-                return zeros;
-            }
-            let ids = numbers::<Self>(kept.iter().map(|&k| taken.ids[k] as usize), &device);
-            let grad = Self::float_select(grad, 0, numbers::<Self>(kept.iter().copied(), &device));
-            Self::float_select_assign(zeros, 0, ids, grad, IndexingUpdateOp::Add)
         }
 
         /// The sum of each bag, `[v, d]` to `[bags, d]`.
@@ -94,13 +76,6 @@ impl TableOps for Flex {
         tensor(y, [taken.ids.len(), d])
     }
 
-    fn embedding_gradient(grad: FlexTensor, taken: RowIds, rows: usize) -> FlexTensor {
-        let [_, d] = grad.shape().dims();
-        let RowIds { ids, frozen } = taken;
-        let sum = |[grad]: [&[f32]; 1]| embedding::backward(grad, d, &ids, rows, frozen);
-        tensor(values([&grad], sum), [rows, d])
-    }
-
     fn bag_sums(table: FlexTensor, bags: Bags) -> FlexTensor {
         let [_, d] = table.shape().dims();
         tensor(values([&table], |[table]| bag::forward(table, d, &bags)), [bags.len(), d])
@@ -118,7 +93,7 @@ impl<B: TableOps, C: CheckpointStrategy> TableOps for Autodiff<B, C> {
         let node = table.node();
         let y = B::embedding_rows(table.into_primitive(), taken.clone());
         node::of_one::<B, C, _>(node, y, taken, move |taken, grad| {
-            B::embedding_gradient(grad, taken, rows)
+            B::bag_gradient(grad, Bags::of_rows(&taken.ids, taken.frozen), rows)
         })
     }
 
