@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocks;
 use crate::dispatch::multiversion;
-use crate::lanes::{Lanes, LanesMut, step};
-use crate::math::{LANES, clamp, mul_add, normal, sigmoid};
+use crate::lanes::{each, each_with};
+use crate::math::{clamp, mul_add, normal, sigmoid};
 
 /// x within ±64: beyond, σ(u) is at its limit, and x² may overflow. NaN stays.
 #[inline(always)]
@@ -52,21 +52,14 @@ impl Activation {
         }
     }
 
-    fn block(self, block: &mut [f32]) {
-        match self.constants() {
-            None => forward_block(block),
-            Some(constants) => forward_sigmoid(block, constants),
-        }
-    }
-
     /// y, with an error below 3e-7 · max(1, |y|).
     pub fn forward(self, x: &[f32]) -> Vec<f32> {
-        blocks::changed(x, |_, block| self.block(block))
+        blocks::changed(x, |_, block| forward_block(block, self.constants()))
     }
 
     /// [`forward`](Self::forward) in place.
     pub(crate) fn forward_in_place(self, x: &mut [f32]) {
-        blocks::change(x, |_, block| self.block(block));
+        blocks::change(x, |_, block| forward_block(block, self.constants()));
     }
 
     /// Turns the gradient of y into the gradient of x.
@@ -77,89 +70,43 @@ impl Activation {
         assert_eq!(grad.len(), x.len(), "values side by side");
         blocks::change(grad, |k, grad| {
             let x = &x[k * blocks::BLOCK..][..grad.len()];
-            match self.constants() {
-                None => backward_block(grad, x),
-                Some(constants) => backward_sigmoid(grad, x, constants),
-            }
+            backward_block(grad, x, self.constants());
         });
     }
 }
 
 multiversion! {
-    fn forward_block[FMA](values: &mut [f32]) {
-        let mut values = LanesMut::<LANES>::new(values, 0.0);
-        for part in values.parts() {
-            for values in part {
-                step();
-                let (x, mut y) = (*values, [0.0; LANES]);
-                for k in 0..LANES {
-                    let (a, tail, _) = normal::<FMA>(x[k].abs()); // beyond 12, |y − max(x, 0)| < 1e-31
-                    let positive = if x[k] > 0.0 { x[k] } else { 0.0 };
-                    y[k] = positive - a * tail;
-                }
-                *values = y;
-            }
+    fn forward_block[FMA](values: &mut [f32], constants: Option<[f32; 2]>) {
+        match constants {
+            None => each(values, |_, x| {
+                let (a, tail, _) = normal::<FMA>(x.abs()); // beyond 12, |y − max(x, 0)| < 1e-31
+                let positive = if x > 0.0 { x } else { 0.0 };
+                positive - a * tail
+            }),
+            Some([a, b]) => each(values, |_, x| {
+                let c = near(x);
+                let s = sigmoid::<FMA>(c * mul_add::<FMA>(b, c * c, a));
+                if x > 0.0 { x * s } else { c * s }
+            }),
         }
-        values.finish();
     }
 }
 
 multiversion! {
-    fn backward_block[FMA](grad: &mut [f32], x: &[f32]) {
-        let (x, mut grad) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(grad, 0.0));
-        for (x, grad) in x.parts().into_iter().zip(grad.parts()) {
-            for (x, grad) in x.iter().zip(grad) {
-                step();
-                let (x, mut g) = (*x, *grad);
-                for k in 0..LANES {
-                    let (a, tail, density) = normal::<FMA>(x[k].abs());
-                    let negative = tail - a * density; // dy/dx at −|x|; at |x| it is 1 minus this
-                    g[k] *= if x[k] > 0.0 { 1.0 - negative } else { negative };
-                }
-                *grad = g;
-            }
+    fn backward_block[FMA](grad: &mut [f32], x: &[f32], constants: Option<[f32; 2]>) {
+        match constants {
+            None => each_with(grad, x, |_, g, x| {
+                let (a, tail, density) = normal::<FMA>(x.abs());
+                let negative = tail - a * density; // dy/dx at −|x|; at |x| it is 1 minus this
+                g * if x > 0.0 { 1.0 - negative } else { negative }
+            }),
+            Some([a, b]) => each_with(grad, x, |_, g, x| {
+                let x = near(x);
+                let s = sigmoid::<FMA>(x * mul_add::<FMA>(b, x * x, a));
+                let slope = x * mul_add::<FMA>(3.0 * b, x * x, a);
+                g * mul_add::<FMA>(slope * (1.0 - s), s, s)
+            }),
         }
-        grad.finish();
-    }
-}
-
-multiversion! {
-    fn forward_sigmoid[FMA](values: &mut [f32], constants: [f32; 2]) {
-        let ([a, b], mut values) = (constants, LanesMut::<LANES>::new(values, 0.0));
-        for part in values.parts() {
-            for values in part {
-                step();
-                let (x, mut y) = (*values, [0.0; LANES]);
-                for k in 0..LANES {
-                    let c = near(x[k]);
-                    let s = sigmoid::<FMA>(c * mul_add::<FMA>(b, c * c, a));
-                    y[k] = if x[k] > 0.0 { x[k] * s } else { c * s };
-                }
-                *values = y;
-            }
-        }
-        values.finish();
-    }
-}
-
-multiversion! {
-    fn backward_sigmoid[FMA](grad: &mut [f32], x: &[f32], constants: [f32; 2]) {
-        let [a, b] = constants;
-        let (x, mut grad) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(grad, 0.0));
-        for (x, grad) in x.parts().into_iter().zip(grad.parts()) {
-            for (x, grad) in x.iter().zip(grad) {
-                step();
-                let (x, mut g) = (*x, *grad);
-                for k in 0..LANES {
-                    let x = near(x[k]);
-                    let s = sigmoid::<FMA>(x * mul_add::<FMA>(b, x * x, a));
-                    let slope = x * mul_add::<FMA>(3.0 * b, x * x, a);
-                    g[k] *= mul_add::<FMA>(slope * (1.0 - s), s, s);
-                }
-                *grad = g;
-            }
-        }
-        grad.finish();
     }
 }
 

@@ -9,8 +9,7 @@
 
 use crate::blocks;
 use crate::dispatch::multiversion;
-use crate::lanes::{Lanes, LanesMut, step};
-use crate::math::LANES;
+use crate::lanes::{each, each_with};
 use crate::random;
 
 /// A mask: the positions that stay.
@@ -74,52 +73,22 @@ fn bits(key: u64, position: u32) -> u32 {
     x ^ (x >> 14)
 }
 
-/// Factors of sixteen positions.
+/// The factor of a position.
 #[inline(always)]
-fn factors(mask: &Mask, key: u64, at: usize) -> [f32; LANES] {
-    let mut factors = [0.0; LANES];
-    for (k, factor) in factors.iter_mut().enumerate() {
-        let stays = bits(key, (at + k) as u32) >= mask.threshold;
-        *factor = if stays { mask.scale } else { 0.0 };
-    }
-    factors
+fn factor(mask: &Mask, key: u64, position: u32) -> f32 {
+    if bits(key, position) >= mask.threshold { mask.scale } else { 0.0 }
 }
 
 multiversion! {
     fn drop_some[_FMA](values: &mut [f32], mask: &Mask, key: u64) {
-        let mut values = LanesMut::<LANES>::new(values, 0.0);
-        let mut at = 0;
-        for part in values.parts() {
-            for values in part {
-                step();
-                let (mut x, factors) = (*values, factors(mask, key, at));
-                for k in 0..LANES {
-                    x[k] *= factors[k];
-                }
-                *values = x;
-                at += LANES;
-            }
-        }
-        values.finish();
+        each(values, |k, x| x * factor(mask, key, k));
     }
 }
 
 multiversion! {
     fn drop_some_and_add[_FMA](values: &mut [f32], r: &[f32], mask: &Mask, key: u64) {
-        let (mut values, r) = (LanesMut::<LANES>::new(values, 0.0), Lanes::<LANES>::new(r, 0.0));
-        let mut at = 0;
-        for (values, r) in values.parts().into_iter().zip(r.parts()) {
-            for (values, r) in values.iter_mut().zip(r) {
-                step();
-                let (mut x, r, factors) = (*values, *r, factors(mask, key, at));
-                for k in 0..LANES {
-                    x[k] = x[k] * factors[k] + r[k]; // never fused: the two roundings of dropout, then sum
-                }
-                *values = x;
-                at += LANES;
-            }
-        }
-        values.finish();
+        // Never fused: the two roundings of dropout, then sum.
+        each_with(values, r, |k, x, r| x * factor(mask, key, k) + r);
     }
 }
 

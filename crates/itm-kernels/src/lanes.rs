@@ -6,6 +6,8 @@
 use std::hint::black_box;
 use std::slice;
 
+use crate::math::LANES;
+
 /// A slice as arrays of `N` values.
 pub(crate) struct Lanes<'a, const N: usize> {
     whole: &'a [[f32; N]],
@@ -56,6 +58,44 @@ impl<'a, const N: usize> LanesMut<'a, N> {
             self.rest.copy_from_slice(&self.last[..self.rest.len()]);
         }
     }
+}
+
+/// Changes every value by `change(its place, the value)`.
+#[inline(always)]
+pub(crate) fn each(values: &mut [f32], change: impl Fn(u32, f32) -> f32) {
+    let (mut values, mut at) = (LanesMut::<LANES>::new(values, 0.0), 0);
+    for part in values.parts() {
+        for values in part {
+            step();
+            let mut changed = *values;
+            for (k, x) in (at..).zip(&mut changed) {
+                *x = change(k, *x);
+            }
+            *values = changed;
+            at += LANES as u32;
+        }
+    }
+    values.finish();
+}
+
+/// Changes every value by `change(its place, the value, the value of others there)`.
+#[inline(always)]
+pub(crate) fn each_with(values: &mut [f32], others: &[f32], change: impl Fn(u32, f32, f32) -> f32) {
+    let (mut values, others) =
+        (LanesMut::<LANES>::new(values, 0.0), Lanes::<LANES>::new(others, 0.0));
+    let mut at = 0;
+    for (part, others) in values.parts().into_iter().zip(others.parts()) {
+        for (values, others) in part.iter_mut().zip(others) {
+            step();
+            let (mut changed, others) = (*values, *others);
+            for (k, (x, other)) in (at..).zip(changed.iter_mut().zip(others)) {
+                *x = change(k, *x, other);
+            }
+            *values = changed;
+            at += LANES as u32;
+        }
+    }
+    values.finish();
 }
 
 #[inline(always)]
