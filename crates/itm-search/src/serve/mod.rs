@@ -47,6 +47,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use itm_core::{Error, Result};
+#[cfg(unix)]
+use tokio::signal::unix;
 use tokio::sync::Semaphore;
 use tower_http::timeout::TimeoutLayer;
 
@@ -172,17 +174,20 @@ impl Server {
 
 /// Ends with Ctrl-C or SIGTERM, also if the program listens to them in its own way.
 async fn signal() {
-    let mut interrupt = pin!(tokio::signal::ctrl_c());
+    let interrupt = async { _ = tokio::signal::ctrl_c().await };
     #[cfg(unix)]
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate());
-    std::future::poll_fn(|context| {
-        #[cfg(unix)]
-        if let Ok(terminate) = &mut terminate
-            && terminate.poll_recv(context).is_ready()
-        {
-            return Poll::Ready(());
-        }
-        interrupt.as_mut().poll(context).map(|_| ())
+    if let Ok(mut terminate) = unix::signal(unix::SignalKind::terminate()) {
+        return either(async { _ = terminate.recv().await }, interrupt).await;
+    }
+    interrupt.await;
+}
+
+/// Waits until one of two ends; `one` is asked first.
+async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    std::future::poll_fn(|context| match one.as_mut().poll(context) {
+        Poll::Pending => other.as_mut().poll(context),
+        Poll::Ready(()) => Poll::Ready(()),
     })
     .await;
 }
@@ -210,33 +215,24 @@ async fn accept(
     http.timer(TokioTimer::new()).header_read_timeout(limits.head);
     http.max_buf_size(HEAD_BYTES).max_headers(HEADERS);
     let (graceful, open) = (GracefulShutdown::new(), Arc::new(Semaphore::new(limits.connections)));
-    {
-        let mut accepting = pin!(async {
-            loop {
-                let place = open.clone().acquire_owned().await;
-                let Ok((stream, _)) = listener.accept().await else {
-                    tokio::time::sleep(Duration::from_millis(50)).await; // no file handle is left
-                    continue;
-                };
-                _ = stream.set_nodelay(true);
-                let app = TowerToHyperService::new(app.clone());
-                let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), app));
-                let connection = tokio::time::timeout(limits.connection, connection);
-                tokio::spawn(async move {
-                    _ = connection.await; // a client that went away is no fault of ours
-                    drop(place);
-                });
-            }
-        });
-        let mut stop = pin!(stop);
-        std::future::poll_fn(|context| {
-            if stop.as_mut().poll(context).is_ready() {
-                return Poll::Ready(()); // asked first: Ctrl-C is heard before the first request is answered
-            }
-            accepting.as_mut().poll(context)
-        })
-        .await;
-    }
+    let accepting = async {
+        loop {
+            let place = open.clone().acquire_owned().await;
+            let Ok((stream, _)) = listener.accept().await else {
+                tokio::time::sleep(Duration::from_millis(50)).await; // no file handle is left
+                continue;
+            };
+            _ = stream.set_nodelay(true);
+            let app = TowerToHyperService::new(app.clone());
+            let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), app));
+            let connection = tokio::time::timeout(limits.connection, connection);
+            tokio::spawn(async move {
+                _ = connection.await; // a client that went away is no fault of ours
+                drop(place);
+            });
+        }
+    };
+    either(stop, accepting).await; // Ctrl-C is heard before the first request is answered
     drop(listener); // whoever asks now finds nobody
     _ = tokio::time::timeout(LAST, graceful.shutdown()).await;
 }
