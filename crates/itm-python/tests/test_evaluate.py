@@ -129,6 +129,13 @@ class Dlpack:
         return self.array.__dlpack__(**options)
 
 
+class Masked:
+    """As variables of netCDF4."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ma.masked_equal([[1.0, 2.0]], 2)
+
+
 class Bfloat16:
     """What torch says of a tensor that NumPy has no type for."""
 
@@ -192,6 +199,8 @@ def test_every_form_of_the_same_rows(sides, tmp_path):
         (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {0: {0: np.nan}}}, ValueError, "^pairs, image 0, value 0: expected a finite number, got nan$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {0: {0: "1"}}}, TypeError, "^pairs, image 0: expected numbers in one dimension, got <U1"),
         (np.ma.masked_equal([[1.0, 2.0]], 2), np.ones((1, 2)), {}, ValueError, "^images: expected float16, float32 or float64 without a mask, got masked values$"),
+        ([np.ma.masked_equal([1.0, 2.0], 2)], np.ones((1, 2)), {}, ValueError, "^images: expected float16, float32 or float64 without a mask, got masked values$"),
+        (Masked(), np.ones((1, 2)), {}, ValueError, "^images: expected float16, float32 or float64 without a mask, got masked values$"),
         (Bfloat16(), np.ones((2, 3)), {}, TypeError, "^images: expected float16, float32 or float64 in the memory of the CPU, got unsupported ScalarType BFloat16$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"protocol": "coco"}, ValueError, "^protocol: expected a name that is known, got unknown variant `coco`, expected one of `full`"),
         (np.ones((2, 3)), np.ones((2, 3)), {"protocol": "coco_5k"}, ValueError, r"^protocol coco_5k: expected 5000 images \(protocol full takes any number\), got 2$"),

@@ -42,8 +42,6 @@ def vector(name: str, values: Any, kind: type[np.number[Any]]) -> NDArray[Any]:
 
 
 def _array(name: str, values: Any, expected: str) -> NDArray[Any]:
-    if np.ma.is_masked(values):
-        raise ValueError(f"{name}: expected {expected} without a mask, got masked values")
     try:
         if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack_device__"):
             kind = int(values.__dlpack_device__()[0])
@@ -51,10 +49,14 @@ def _array(name: str, values: Any, expected: str) -> NDArray[Any]:
                 raise BufferError(f"{_bytes(values)} bytes on a device: copy them to the CPU first")
             if not hasattr(values, "__array__"):
                 return np.from_dlpack(values)
-        return np.asarray(values)
+        array = np.asanyarray(values)
+        parts = values if isinstance(values, (list, tuple)) else [array]
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         line = (str(error).splitlines() or [type(error).__name__])[0]
         raise TypeError(f"{name}: expected {expected} in the memory of the CPU, got {line.removeprefix('Got ')}") from None
+    if any(map(np.ma.is_masked, parts)):  # `asarray` drops masks
+        raise ValueError(f"{name}: expected {expected} without a mask, got masked values")
+    return np.asarray(array)
 
 
 def _bytes(values: Any) -> Any:
