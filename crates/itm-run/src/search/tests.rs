@@ -306,7 +306,8 @@ fn a_finished_run_is_searched() {
     let other = out.join("pictures/test_000099.png");
     fs::copy(out.join("pictures/test_000000.png"), &other).unwrap();
     let line = index(&args, &configs()).unwrap_err().to_string();
-    let want = "expected pictures of this run alone, or another --out, got a picture that it has not";
+    let want =
+        "expected pictures of this run alone, or another --out, got a picture that it has not";
     assert_eq!(line, format!("{}: {want}", other.display()));
     let line =
         index(&IndexArgs { images: "photos".into(), ..args }, &configs()).unwrap_err().to_string();
