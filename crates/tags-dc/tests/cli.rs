@@ -101,9 +101,14 @@ fn nothing_is_lost() {
         Some(2)
     );
     assert_eq!(fs::read_to_string(path("p.jsonl")).unwrap(), "before");
-    assert!(phrases(&["--file", &path("good.txt"), "--out", &path("good.txt")]).status.success());
+    let own = phrases(&["--file", &path("good.txt"), "--out", &path("good.txt")]);
+    let want =
+        format!("error: {}: expected an output that is no input, got an input\n", path("good.txt"));
+    assert_eq!((own.status.code(), text(&own.stderr)), (Some(2), &want[..]));
+    assert_eq!(fs::read_to_string(path("good.txt")).unwrap(), "\u{feff}A dog.\n");
+    assert!(phrases(&["--file", &path("good.txt"), "--out", &path("p.jsonl")]).status.success());
     let want = "{\"id\":\"0\",\"node\":[[1]],\"attribute\":[],\"relation\":[]}\n";
-    assert_eq!(fs::read_to_string(path("good.txt")).unwrap(), want);
+    assert_eq!(fs::read_to_string(path("p.jsonl")).unwrap(), want);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
 }
 

@@ -68,10 +68,13 @@ impl BenchmarkArgs {
     /// Runs the command, and prints to `out`.
     ///
     /// # Errors
-    /// If a file cannot be read or written, or its contents are wrong; if a picture or caption has no score.
+    /// If a file cannot be read or written, or its contents are wrong; if a picture or caption has no score; if the JSON would replace an input.
     pub(super) fn run(&self, out: &mut impl Write) -> Result<()> {
+        let Self { scores, images, texts, train, .. } = self;
+        let read = || [scores, images, texts, train].into_iter().flatten().chain(&self.files);
+        self.json.iter().try_for_each(|path| super::no_input(path, read()))?;
         let benchmark = Benchmark::read(self.format, &self.files, self.seed)?;
-        let scores = match (&self.scores, &self.images, &self.texts) {
+        let scores = match (scores, images, texts) {
             (Some(scores), ..) => Some(rows::of_pairs(&benchmark, scores)?),
             (None, Some(images), Some(texts)) => Some(rows::of_rows(&benchmark, images, texts)?),
             _ => None,

@@ -6,10 +6,10 @@ pub mod negatives;
 mod phrases;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
-use itm_core::Result;
+use itm_core::{Error, Result};
 
 use self::benchmark::BenchmarkArgs;
 pub use self::negatives::Negatives;
@@ -48,6 +48,14 @@ pub fn run(cli: &Cli, out: &mut impl Write) -> Result<()> {
             negatives.by_rules(&folder, "tags-dc negatives", out)
         }
     }
+}
+
+/// Refuses an output that would replace a file that the command reads; of a folder it reads the files.
+fn no_input<'a>(out: &Path, read: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+    let Some(old) = out.canonicalize().ok().filter(|old| old.is_file()) else { return Ok(()) };
+    let is_old = |at: PathBuf| at == old || old.parent() == Some(&*at);
+    let is_input = read.into_iter().filter_map(|path| path.canonicalize().ok()).any(is_old);
+    Error::unless(!is_input, out.display(), "an output that is no input", "an input")
 }
 
 /// The path, or with `-2` and so on behind it if there is one.

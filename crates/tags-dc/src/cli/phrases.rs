@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use itm_core::{Error, Result, output};
 
-use super::captions;
+use super::{captions, no_input};
 use crate::phrases::{Duplicates, Sentence, parse, sidecar};
 
 /// `tags-dc phrases …`
@@ -34,7 +34,7 @@ impl Phrases {
     /// Runs the command, and prints to `out`.
     ///
     /// # Errors
-    /// If a file cannot be read or written, a line is not UTF-8, is blank or is too long, or an id occurs twice. Nothing is written then.
+    /// If a file cannot be read or written, a line is not UTF-8, is blank or is too long, an id occurs twice, or the output is the input. Nothing is written then.
     pub(super) fn run(&self, out: &mut impl Write) -> Result<()> {
         let printed = Error::io("standard output");
         let Some(file) = &self.file else {
@@ -44,6 +44,7 @@ impl Phrases {
             let shown = if self.json { json(&sentence, out) } else { show(&sentence, out) };
             return shown.map_err(printed);
         };
+        self.out.iter().try_for_each(|out| no_input(out, [file]))?;
         let captions = captions::read(file)?; // the whole file: a bad line leaves no half result
         let duplicates = if self.duplicates { Duplicates::Kept } else { Duplicates::Once };
         match &self.out {

@@ -70,6 +70,22 @@ fn what_must_be_scored_is_written() {
 }
 
 #[test]
+fn a_table_replaces_no_input() {
+    let dir = folder();
+    npy(&dir, "s.npy", "(4,)", &[0.9, 0.1, 0.2, 0.3]);
+    for input in ["replace_obj.json", "s.npy"] {
+        let before = fs::read(dir.path().join(input)).unwrap();
+        let line = benchmark(&dir, &format!("--scores @s.npy --json @{input}")).unwrap_err();
+        assert_eq!(line, format!("{input}: expected an output that is no input, got an input"));
+        assert_eq!(fs::read(dir.path().join(input)).unwrap(), before);
+    }
+    // Of a folder all files are read.
+    fs::write(dir.path().join("add_obj.json"), FILE).unwrap();
+    benchmark(&dir, "--file @ --scores @s.npy --json @add_obj.json").unwrap_err();
+    assert_eq!(fs::read_to_string(dir.path().join("add_obj.json")).unwrap(), FILE);
+}
+
+#[test]
 fn scores_of_pairs_are_judged() {
     let dir = folder();
     npy(&dir, "s.npy", "(4,)", &[0.9, 0.1, 0.2, 0.3]);
