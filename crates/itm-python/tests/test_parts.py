@@ -73,6 +73,8 @@ def test_what_does_not_fit_is_one_line():
         (lambda: some[0].join(parts(images, texts, keep="top_texts", k=3)[1]), "part: expected the 2 best texts of every image, got the 3"),
         (lambda: itmatch.Part.from_bytes(some[0].to_bytes()[:-1]), "part: expected a whole part, got"),
         (lambda: parts(images, texts, keep="all"), "keep: expected top_texts, top_images, pair_scores, ranks, sums_of_images, sums_of_texts, moments_of_images or moments_of_texts, got all"),
+        (lambda: parts(images, texts, keep="top_texts", pairs=ranks["pairs"]), "pairs: expected none, because only pair_scores and ranks take them, got some"),
+        (lambda: parts(images, texts, keep="pair_scores", pair_scores=np.ones(120)), "pair_scores: expected none, because only ranks take them, got some"),
         (lambda: parts(images, texts, keep="ranks"), "pair_scores: expected the scores of all true pairs, got none"),
         (lambda: itmatch.part(images, texts, origin=(1, 0), whole=(40, 120), keep="top_texts"), "part: expected a part of 40 × 120 scores, got"),
     ):

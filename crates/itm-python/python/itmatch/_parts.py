@@ -107,6 +107,9 @@ def part(
     """
     images, texts = rows("images", images), rows("texts", texts)
     origin, whole = _place("origin", origin), _place("whole", whole)
+    for name, value, keeps in (("pairs", pairs, ("pair_scores", "ranks")), ("pair_scores", pair_scores, ("ranks",))):
+        if value is not None and string("keep", keep) not in keeps:
+            raise ValueError(f"{name}: expected none, because only {' and '.join(keeps)} take them, got some")
     pairs = true_pairs("pairs", pairs, *whole) if string("keep", keep) in ("pair_scores", "ranks") else None
     scores = None if pair_scores is None else vector("pair_scores", pair_scores, np.float32)
     return Part(_itmatch.part(images, texts, origin, whole, keep, numbers("k", k), real("beta", beta), pairs, scores))
