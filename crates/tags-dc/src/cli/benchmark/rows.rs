@@ -68,7 +68,7 @@ fn unit_rows(path: &Path, list: &str, what: &str, names: &[&str]) -> Result<Vec<
     numbers.into_iter().map(&mut unit).collect()
 }
 
-/// The row of each name. A picture is also found by its file name without folders, or without its ending.
+/// The row of each name. A picture is also found by its file name without folders, or without its ending, if that means one picture and one row.
 fn found(list: &Path, rows: usize, what: &str, names: &[&str]) -> Result<Vec<usize>> {
     let text = read_text(list)?;
     let lines: Vec<String> = text.lines().map(single_blanks).collect();
@@ -84,8 +84,11 @@ fn found(list: &Path, rows: usize, what: &str, names: &[&str]) -> Result<Vec<usi
         }
         short.entry(bare(line)).or_default().push(k);
     }
+    let mut asked = HashMap::<&str, usize>::new();
+    names.iter().for_each(|name| *asked.entry(bare(name)).or_default() += 1);
     let row = |name: &&str| {
-        let near = || short.get(bare(name)).filter(|rows| what == "picture" && rows.len() == 1);
+        let is_one = |rows: &&Vec<usize>| rows.len() == 1 && asked[bare(name)] == 1;
+        let near = || short.get(bare(name)).filter(|rows| what == "picture" && is_one(rows));
         exact.get(name).copied().or_else(|| near().map(|rows| rows[0])).ok_or_else(|| {
             Error::invalid(list.display(), format!("the {what} {}", excerpt(name)), "no such line")
         })

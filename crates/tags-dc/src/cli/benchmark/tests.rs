@@ -190,6 +190,20 @@ fn rows_are_judged_by_cosine() {
     assert_eq!(error, "image.npy row 0: expected a row of length above 0, got 0");
 }
 
+/// Both pictures of one name took the one row of that name.
+#[test]
+fn two_pictures_of_one_name_are_not_one_row() {
+    let dir = folder();
+    let others = FILE.replace("b.jpg", "val/1.jpg").replace("a.jpg", "train/1.jpg");
+    fs::write(dir.path().join("replace_obj.json"), others).unwrap();
+    npy(&dir, "image.npy", "(1, 2)", &[1.0, 0.0]);
+    npy(&dir, "text.npy", "(4, 2)", &[1.0; 8]);
+    fs::write(dir.path().join("image_ids.txt"), "1.jpg\n").unwrap();
+    let error = benchmark(&dir, "--images @image.npy --texts @text.npy").unwrap_err();
+    let want = "image_ids.txt: expected the picture \"val/1.jpg\", got no such line";
+    assert_eq!(error, want);
+}
+
 #[test]
 fn a_command_without_scores_or_list_is_refused() {
     let dir = folder();
