@@ -113,6 +113,7 @@ multiversion! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::LANES;
     use crate::tests::{
         f32s, golden, on_every_instruction_set, on_every_thread_count, random, worst,
     };

@@ -1,8 +1,10 @@
 //! Rows of a table by index, such as word vectors.
 //!
 //! ```text
-//! y_k = T[id_k];   dT[r] = Σ_{k: id_k = r} g_k, in the order of k: [`crate::bag::backward`] of one bag per row taken
+//! y_k = T[id_k];   dT[r] = Σ_{k: id_k = r} g_k, in the order of k
 //! ```
+//!
+//! The gradient is [`bag::backward`](crate::bag::backward) of one bag per row taken.
 
 use crate::blocks::{size, written};
 

@@ -247,7 +247,7 @@ mod tests {
         };
         let [of_image, of_caption] = [page(&["--images", "1"]), page(&["--captions", "5"])];
         assert!(of_image == of_caption, "other captions");
-        assert!(of_image != page(&["--queries", "1"]));
+        assert!(of_image != page(&["--captions", "0"]));
     }
 
     #[test]
