@@ -61,7 +61,7 @@ pub(super) fn pictures(images: &[i64]) -> PictureBatch {
 /// The model as the script starts it, with the script's bank and, if there are any, its projections.
 pub(super) fn start(name: &str, golden: &Value) -> Fne {
     let config = seeded(&config(name), 1);
-    let mut fne = Fne::new(&config, 0, 50, &Device::flex()).unwrap().with_epochs_of(2);
+    let mut fne = Fne::new(&config, 0, 50, &Device::flex()).unwrap();
     assert_eq!(fne.loaded().len(), 2);
     let bank = &golden["variants"][name]["bank"];
     if config.sampler.bank_size > 0 {
@@ -89,7 +89,7 @@ pub(super) fn start(name: &str, golden: &Value) -> Fne {
     assert_eq!(image.projection.is_some(), name == "paper");
     fne.momentum = online.clone().valid();
     fne.learner = learner(online, &config);
-    fne
+    fne.with_epochs_of(2)
 }
 
 fn near(what: &str, got: f64, want: &Value, bound: f64) {
