@@ -96,10 +96,14 @@ impl Sinkhorn {
         // has a single column.
         let (p, m) = (bank.queries(), bank.items());
         let f_of = |rows: &[f64]| if p == 1 { vec![0.0] } else { potentials(rows) };
-        let g_of = |columns: &[f64]| if m == 1 && p > 1 { vec![0.0] } else { potentials(columns) };
+        let single = m == 1 && p > 1;
+        let g_of = |columns: &[f64]| if single { vec![0.0] } else { potentials(columns) };
         let (mut f, mut made) = (vec![0.0; p], 0);
         let (columns, error) = loop {
             let columns = bank.shifted_item_sums(beta, f.clone())?;
+            if single && made == 0 {
+                f = vec![-columns[0]; p]; // the first g, which is 0 here, as a constant of f
+            }
             // After a step of g, the row error needs only the next f, and no extra pass.
             let next = f_of(&bank.query_sums(beta, g_of(&columns))?);
             let error = row_error(&f, &next);

@@ -156,6 +156,20 @@ fn a_single_query_ties_all_items_and_ranks_by_index() {
     assert!(!ranking(fit.correction.map(), D, &test)[0].is_sorted());
 }
 
+/// Before the first iteration potentials and row error were of a plan whose column does not sum to 1.
+#[test]
+fn a_single_item_has_the_row_error_of_its_plan() {
+    let x = random(5, 1, -0.5, 0.5, 40);
+    for iterations in [0, 1] {
+        let fit = sinkhorn(0.05, iterations).fit(&TestQueries(&x), D).unwrap();
+        let (_, rows, columns) = plan(&x, &fit.queries, &fit.items, 0.05);
+        assert!((columns[0] - 1.0).abs() < 1e-11, "{iterations}: {columns:?}");
+        let error = rows.iter().map(|sum| (sum * 5.0 - 1.0).abs()).fold(0.0, f64::max);
+        assert!((fit.row_error - error).abs() < 1e-10, "{iterations}: {error}");
+        assert_eq!(fit.iterations, iterations);
+    }
+}
+
 #[test]
 fn what_is_no_number_is_refused() {
     let s = random(5, 4, -0.5, 0.5, 4);
