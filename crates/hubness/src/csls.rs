@@ -41,7 +41,7 @@ pub enum CslsForm {
 /// | k      | `k`, 10 in the paper; clipped to the bank | |
 ///
 /// # Errors
-/// If `k` is 0 or the bank is empty.
+/// If `k` is 0, the bank is empty, or a score is infinite.
 ///
 /// # Departures
 /// Eq. 6 subtracts the mean of the query in each direction, which cannot change a ranking. Table 4 of the paper shows that
@@ -93,8 +93,12 @@ pub fn csls_form(
 fn nearness(scores: &dyn Scored, direction: Direction, k: usize) -> Result<Vec<f64>> {
     at_least_one("k", k)?;
     let bank = direction.items(scores.images(), scores.texts());
-    Error::unless(bank > 0, "scores", "at least 1 query in the bank", 0)?;
+    check_bank(bank)?;
     Ok(means(&direction.nearest(scores, k)?, k))
+}
+
+pub(crate) fn check_bank(queries: usize) -> Result<()> {
+    Error::unless(queries > 0, "scores", "at least 1 query in the bank", queries)
 }
 
 /// Means of the first `k` scores of every list.

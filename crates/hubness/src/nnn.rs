@@ -53,7 +53,7 @@ impl Nnn {
     /// Fits on a bank, in one pass.
     ///
     /// # Errors
-    /// If the bank is empty, k is 0, α is negative or not finite, or a mean is not finite.
+    /// If the bank is empty, k is 0, α is negative, above 10⁶ or not finite, or a mean is not finite.
     pub fn fit<B: Bank>(&self, bank: &B, direction: Direction) -> BankFit<B> {
         at_least_one("k of NNN", self.k)?;
         let (place, alpha) = ("α of NNN", self.alpha);

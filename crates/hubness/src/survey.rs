@@ -4,7 +4,7 @@ use itm_core::scored::{Scored, visit};
 use itm_core::tiles::{BothSides, ExpSums, Maxima, Side, Top, TopK};
 use itm_core::{Error, Result};
 
-use crate::csls::means;
+use crate::csls::{check_bank, means};
 use crate::directed::positive;
 use crate::inverted_softmax::{check_queries, with_fine};
 use crate::{Affine, Correction, Direction, Transductive};
@@ -55,13 +55,14 @@ impl<'s> Survey<'s> {
     /// CSLS for a direction, as [`csls`](crate::csls).
     ///
     /// # Errors
-    /// If `k` is 0, or larger than the number of neighbours kept although there are more.
+    /// If `k` is 0, or larger than the number of neighbours kept although there are more, or there is no query.
     pub fn csls(&self, direction: Direction, k: usize) -> Result<Correction<Transductive>> {
         let top = self.nearest(direction.reversed());
         let queries = direction.queries(self.scores.images(), self.scores.texts());
         let fits = k > 0 && (k <= top.k() || top.k() >= queries);
         let expected = format_args!("1 to {} neighbours, as many as were kept", top.k());
         Error::unless(fits, "k", expected, k)?;
+        check_bank(queries)?;
         Ok(Correction::new(direction, Affine::of_items(2.0, means(top, k))))
     }
 
@@ -125,6 +126,15 @@ mod tests {
             let want = "scores of image 0 and text 1: expected a finite number";
             assert_eq!(line, format!("{want}, got {value}"));
         }
+    }
+
+    /// The correction was one of no items.
+    #[test]
+    fn without_queries_no_item_has_neighbours() {
+        let scores = ScoreMatrix::new(0, 2, vec![]).unwrap();
+        let got = Survey::fit(&scores, 1, &[]).unwrap().csls(Direction::I2t, 1).unwrap_err();
+        let want = csls(&TestQueries(&scores), Direction::I2t, 1).unwrap_err();
+        assert_eq!(got.to_string(), want.to_string());
     }
 
     #[test]
