@@ -1,7 +1,7 @@
 //! Clusters of queries: k-means by the tile engine.
 
-use itm_core::Result;
 use itm_core::tiles::{Embeddings, Side, Tiles};
+use itm_core::{Error, Result};
 
 /// The most clusters.
 const MOST: usize = 32;
@@ -32,9 +32,11 @@ impl Clusters {
         let asked = Embeddings::new("queries", n, d + 1, &asked)?;
         let mut centres: Vec<f64> =
             (0..count).flat_map(|c| row(start(c, n))).map(|&v| f64::from(v)).collect();
+        // Products of rows and squared lengths must be numbers of f32.
+        let too_long = |_| Error::invalid("queries", "lengths below some 1e11", "longer rows");
         let mut of = Vec::new();
         for _ in 0..ROUNDS {
-            let next = nearest(asked, &centres, d)?;
+            let next = nearest(asked, &centres, d).map_err(too_long)?;
             if next == of {
                 break;
             }

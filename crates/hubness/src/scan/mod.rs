@@ -156,7 +156,8 @@ impl Scan {
     /// Counts the `k` best of the items for every query of a bank. Both are used as they are: for cosines take rows of unit length.
     ///
     /// # Errors
-    /// If there is no query or no item, `k` is 0, or the widths differ.
+    /// If there is no query or no item, `k` is 0, the widths differ, or values are so large that a score could overflow, or queries
+    /// so long (some 10¹¹) that their clusters could.
     pub fn new(queries: Embeddings<'_>, items: Embeddings<'_>, k: usize) -> Result<Self> {
         for (place, least, got) in [
             ("queries", "at least 1 query", queries.rows()),
@@ -233,7 +234,7 @@ impl Scan {
         };
         let capture = found.iter().map(captured).fold(0.0, f64::max);
         let spread = if sizes.len() == 1 { 0.0 } else { entropy / (sizes.len() as f64).ln() };
-        let score = z * spread.max(capture);
+        let score = z * spread.max(capture) + 0.0; // −0 + 0 = +0
         let clusters = if count == 0 { 0.0 } else { entropy.exp() };
         let false_alarms = self.tail.expected(score);
         Evidence { count, first, z, clusters, capture, score, false_alarms }
@@ -343,6 +344,8 @@ mod tests {
         assert!((half.clusters - 2.0).abs() < 1e-12 && half.capture == 0.5);
         assert!((half.score - half.z).abs() < 1e-12, "spread 1 is more than capture");
         assert_eq!(scan.evidence(&[]).clusters, 0.0);
+        scan.summary.median = 1.0; // z < 0, times 0
+        assert!(scan.evidence(&[]).score.is_sign_positive());
         // All queries of a cluster of one are half of the usual two.
         scan.clusters.sizes = vec![1, 3];
         assert_eq!(scan.evidence(&[found(0, 1, 1)]).capture, 0.5);
@@ -379,6 +382,9 @@ mod tests {
         );
         assert_eq!(line(Scan::new(rows(2), rows(0), 1)), "items: expected at least 1 item, got 0");
         assert_eq!(line(Scan::new(rows(2), rows(2), 0)), "k: expected at least 1 item, got 0");
+        let long = Embeddings::new("x", 1, 2, &[1e20, 0.0]).unwrap();
+        let want = "queries: expected lengths below some 1e11, got longer rows";
+        assert_eq!(line(Scan::new(long, rows(2), 1)), want);
         let scan = Scan::new(rows(4), rows(3), 9).unwrap();
         assert_eq!((scan.summary().k, scan.counts()), (9, &[4; 3][..]));
         for most in [0.0, -1.0, f64::NAN, f64::INFINITY] {
