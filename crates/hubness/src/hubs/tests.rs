@@ -272,6 +272,16 @@ fn the_best_of_several_own_items_is_the_truth() {
     assert_eq!(found[0].victims.iter().map(|v| v.query).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
 }
 
+/// They were shown as -0.000.
+#[test]
+fn scores_of_minus_zero_are_zero() {
+    let scores = ScoreMatrix::from_rows([[0.5, 0.0], [-0.0, -0.0]]);
+    let found = hubs(&scores, &Pairs::uniform(2, 1), None, Direction::I2t);
+    assert_eq!(victims(&found[0]), [(1, 0.0, 0.0, 2)]);
+    let Victim { hub_score, true_score, .. } = found[0].victims[0];
+    assert!(hub_score.is_sign_positive() && true_score.is_sign_positive());
+}
+
 /// Text 1 is wrong in the lists of images 1 and 2, and it is true of image 1. Texts 0 and 2 are true of none.
 #[test]
 fn golden_deserved_hubs() {

@@ -110,7 +110,8 @@ pub fn worst_hubs(
     let (of_images, of_texts) = direction.sides(&of_queries, &of_items);
     let raw = scores.pairs(of_images, of_texts)?;
     let entries = of_queries.iter().zip(&of_items).zip(raw);
-    let mut scored = entries.map(|((&q, &i), raw)| correction.map().rescore(q, i, raw));
+    // −0 + 0 = +0, as in every list.
+    let mut scored = entries.map(|((&q, &i), raw)| correction.map().rescore(q, i, raw) + 0.0);
     let mut victim = |query: usize| {
         let hub_score = scored.next().expect("one score for each");
         let own = scored.by_ref().take(direction.truths(pairs, query).len());
