@@ -104,7 +104,7 @@ impl AnyCorrection {
     /// A query of the fit gets the same values here as among all queries; only the last bits of Gaussian mutual proximity over more than 512
     /// items may differ, because their means are summed in parts. The correction takes the query's own values from
     /// `scores`: QB-Norm and DBNorm use the best item, mutual proximity (Gaussian, counted) uses all scores. Two kinds of
-    /// correction need more than these scores and give an error: the exclusive form of
+    /// correction hold only values of the queries of their fit and give an error: the exclusive form of
     /// IS, and the forms of CSLS with a mean of the query.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ impl<'a> Candidates<'a> {
     /// Candidates under a correction, from one pass over the scores: lists for matchings of up to `k` items per query.
     ///
     /// # Errors
-    /// If the correction is for other items or queries, or a score is not a number.
+    /// If the correction is for other items or queries, or a score is infinite.
     pub fn new(scores: &'a dyn Scored, correction: &'a AnyCorrection, k: usize) -> Result<Self> {
         Self::listed(scores, correction, k.saturating_mul(12).max(64))
     }

@@ -71,7 +71,7 @@ impl GreedyOptions {
 /// | R, C   | the state of [`GreedySweep`]     |
 ///
 /// # Errors
-/// If λ is NaN or negative, or scores cannot be read again.
+/// If λ is NaN or negative, `k` is above 10⁹, or scores cannot be read again.
 ///
 /// # Departures
 /// The listing counts rows and columns the other way round than it numbers them; here `R` has a count for each query. The
