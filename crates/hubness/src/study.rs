@@ -45,7 +45,7 @@ pub struct Study {
     pub seed: u64,
     /// Draws of the bootstrap and of the randomisation test; 0 for neither.
     pub resamples: usize,
-    /// Whether to compute R@10 against λ for every row of RGM.
+    /// Whether to compute R@10 against λ for every row of RGM whose correction leaves no setting open.
     pub curves: bool,
 }
 
