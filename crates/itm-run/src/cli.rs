@@ -1,7 +1,7 @@
 //! The command line.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use itm_kernels::Precision;
@@ -139,8 +139,10 @@ pub(crate) struct How {
 }
 
 /// The command line that repeats a command, without the options that fit only one machine.
-pub(crate) fn repeated(target: &str, what: &What, how: &How, seeds: u64) -> String {
+pub(crate) fn repeated(target: &str, what: &What, how: &How, configs: &Path, seeds: u64) -> String {
+    let own_configs = configs != Path::new("configs");
     let options = [
+        ("configs", own_configs.then(|| quoted(configs.display()))),
         ("table", what.table.clone()),
         ("figure", what.figure.map(|n| n.to_string())),
         ("rows", what.rows.as_ref().map(quoted)),
@@ -439,14 +441,16 @@ mod tests {
             "target.embeddings=[\"a\"]",
             "--set",
             "train.epochs=1",
+            "--configs",
+            "my configs",
         ];
         let cli = Cli::try_parse_from(given).unwrap();
         let Command::Reproduce(Reproduce { target, what, how }) = cli.command else {
             panic!("{given:?}")
         };
         assert_eq!(
-            repeated(&target, &what, &how, 3),
-            r#"cargo xtask reproduce t --seeds 3 --rows 'A,w/ paper'\''s filter' --data DIR --set 'target.embeddings=["a"]' --set train.epochs=1"#
+            repeated(&target, &what, &how, &cli.configs, 3),
+            r#"cargo xtask reproduce t --seeds 3 --configs 'my configs' --rows 'A,w/ paper'\''s filter' --data DIR --set 'target.embeddings=["a"]' --set train.epochs=1"#
         );
     }
 }

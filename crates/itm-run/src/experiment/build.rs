@@ -58,7 +58,7 @@ impl Experiment {
         }
         Ok(Self {
             printed: Corrections::of(&target, &paper, &shown, &view)?,
-            command: cli::repeated(&target.name, what, how, seeds),
+            command: cli::repeated(&target.name, what, how, configs, seeds),
             target,
             kind,
             paper,
