@@ -32,8 +32,12 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
     crate::config::within("--batch".into(), args.batch as u64, 1..=4096)?;
     let any = args.images.is_some() || args.captions.is_some();
     Error::unless(any, "--images, --captions", "one of them or both", "none")?;
-    let needs_pictures = args.patches && args.images.is_none();
-    Error::unless(!needs_pictures, "--patches", "--images beside it", "captions alone")?;
+    let of_pictures =
+        [("--patches", args.patches), ("--upright", args.upright), ("--skip-bad", args.skip_bad)];
+    for (option, given) in of_pictures {
+        let fits = !given || args.images.is_some();
+        Error::unless(fits, option, "--images beside it", "captions alone")?;
+    }
     let pictures = args.images.as_deref().map(|path| PictureList::open(path, args.shard));
     let pictures = pictures.transpose()?;
     pictures.as_ref().map_or(Ok(()), |list| list.check_names(args))?;

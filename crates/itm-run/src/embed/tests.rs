@@ -276,6 +276,10 @@ fn what_cannot_be_embedded_is_named() {
     assert_eq!(world.line(&none), "--images, --captions: expected one of them or both, got none");
     let alone = EmbedArgs { images: None, ..world.args("out") };
     assert_eq!(world.line(&alone), "--patches: expected --images beside it, got captions alone");
+    let upright = EmbedArgs { patches: false, upright: true, images: None, ..world.args("out") };
+    assert!(world.line(&upright).starts_with("--upright: expected --images beside it"));
+    let skipping = EmbedArgs { upright: false, skip_bad: true, ..upright };
+    assert!(world.line(&skipping).starts_with("--skip-bad: expected --images beside it"));
     let gpu = EmbedArgs { backend: "gpu".into(), ..world.args("out") };
     assert!(world.line(&gpu).starts_with("backend: expected cpu, wgpu[:i], tch"));
     let config = world.path("model/config.json");
