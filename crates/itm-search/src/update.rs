@@ -74,14 +74,14 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     Error::unless(bank.len() >= levels::FEWEST, "bank", expected, bank.len())?;
     let whole = bank.iter().all(|query| !query.contains(['\n', '\r']));
     Error::unless(whole, "bank", "each query on one line", "one on several")?;
+    let FolderListing { files: found, left_out: unlisted, unread } = walk(&folder)?;
+    let any = !found.is_empty() || !unlisted.is_empty();
+    Error::unless(any, images.display(), "photographs (.jpg, .jpeg, .png, .webp)", "none")?;
     fs::create_dir_all(out).map_err(Error::io(out))?;
     let new = NewFolder::begin(&index_folder(out), Existing::Only(&FILES))?;
     let Model { name: model, identity, width } = encoder.model();
     let fits = |old: &Stored| (&old.manifest.identity, old.manifest.width) == (&identity, width);
     let old = Stored::read(out).ok().filter(fits);
-    let FolderListing { files: found, left_out: unlisted, unread } = walk(&folder)?;
-    let any = !found.is_empty() || !unlisted.is_empty();
-    Error::unless(any, images.display(), "photographs (.jpg, .jpeg, .png, .webp)", "none")?;
     let mut work = Work::begin(sources, encoder, &folder, old.as_ref())?;
     work.all(&found)?;
     let Work { mut known, mut left_out, encoded, journal, .. } = work;

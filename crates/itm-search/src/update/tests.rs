@@ -222,6 +222,7 @@ fn what_cannot_be_read_is_listed() {
     fs::create_dir(&none.images).unwrap();
     let line = shown(&none, &none.update(&Colours::default()).unwrap_err());
     assert!(line.ends_with("expected photographs (.jpg, .jpeg, .png, .webp), got none"), "{line}");
+    assert!(!none.out.exists()); // nothing is left that looks like an index
     none.write("x.jpg", b"no");
     let line = shown(&none, &none.update(&Colours::default()).unwrap_err());
     assert!(
