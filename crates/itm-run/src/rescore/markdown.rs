@@ -5,7 +5,7 @@ use itm_report::markdown::table;
 use itm_report::table::{Role, Table};
 
 use super::orderings::upper;
-use super::summary::{CountsSummary, CurveSummary, HubsOfSide, Origin, RowSummary, Summary};
+use super::summary::{CountsSummary, CurveSummary, HubsOfSide, Origin, RowSummary, Summary, unit};
 use crate::run_dir::short;
 
 /// Values of λ in the table of curves. The page of each seed draws the whole curves.
@@ -66,7 +66,7 @@ fn lines<'a>(title: &str, stub: &str, names: impl Iterator<Item = &'a String>) -
 
 fn inferences(row: &RowSummary, resamples: usize) -> Table {
     let all = || row.methods.iter();
-    let of_seeds = |n: usize| format!("{n} of {}", row.seeds);
+    let of_seeds = |n: usize| format!("{n} of {}", row.seeds * row.folds);
     let mut t = lines("inferences", "inference", all().map(|m| &m.method));
     t.column("rSum", all().map(|m| points(m.rsum)));
     t.numbers("to NNS", all().map(|m| m.difference), signed);
@@ -77,8 +77,10 @@ fn inferences(row: &RowSummary, resamples: usize) -> Table {
     t.numbers("to NNS", all().map(|m| m.paper_difference), signed);
     t.numbers("λ of seed 0", all().map(|m| m.lambda.clone()), |text| text);
     let seeds = if row.seeds == 1 { "one seed".into() } else { format!("{} seeds", row.seeds) };
+    let (unit, folds) = (unit(row.folds), format!(" and {} folds", row.folds));
+    let folds = if row.folds == 1 { "" } else { &folds };
     t.noted(format!(
-        "{}Mean over {seeds}. Above, below: seeds with a significant difference to NNS (randomisation test, {resamples} draws, \
+        "{}Mean over {seeds}{folds}. Above, below: {unit} with a significant difference to NNS (randomisation test, {resamples} draws, \
          Holm's correction, 0.05). Skewness: the sum over N₁, N₅, N₁₀ and both directions.{} λ: chosen on the \
          validation split, for R@1/R@5/R@10. The page rescored/report.html of each seed shows N₁₀ before and after, \
          and all curves.",
@@ -104,7 +106,8 @@ fn orderings(row: &RowSummary) -> Table {
     );
     t.column("holds", all().map(|o| if o.holds { "yes" } else { "no" }));
     t.column("difference", all().map(|o| signed(o.difference)));
-    t.column("seeds", all().map(|o| format!("{} of {}", o.seeds, row.seeds)));
+    let of = row.seeds * row.folds;
+    t.column(unit(row.folds), all().map(|o| format!("{} of {of}", o.seeds)));
     t.numbers("paper", all().map(|o| o.paper_difference), signed);
     t
 }

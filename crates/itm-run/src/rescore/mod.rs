@@ -172,7 +172,7 @@ impl Rescoring {
         let measured = rows.filter_map(|(name, printed)| {
             let origin = Origin { rsum: Some(rsum(name)?), cca: rsum(CCA) };
             let reports = self.reports.of_row(name, all);
-            Some(RowSummary::new(name, printed.clone(), &reports, origin))
+            Some(RowSummary::new(name, printed.clone(), (&reports, self.sets.len()), origin))
         });
         let Experiment { target, printed, run, command, .. } = experiment;
         let summary = Summary {

@@ -25,7 +25,7 @@ pub(super) struct Ordering {
     pub(super) text: String,
     /// Greater minus lesser, mean over the seeds.
     pub(super) difference: f64,
-    /// Number of seeds with which it holds.
+    /// Number of seeds (and folds) with which it holds.
     pub(super) seeds: usize,
     /// Whether it holds for the means.
     pub(super) holds: bool,
@@ -70,8 +70,13 @@ fn ordering(text: String, lesser: &[&MethodSummary], greater: &[&MethodSummary])
     }
 }
 
-/// One or two sentences: which orderings hold, and which inference is best.
-pub(super) fn verdict(row: &str, methods: &[MethodSummary], orderings: &[Ordering]) -> String {
+/// One or two sentences: which orderings hold, and which inference is best; `unit` is what the differences are tested over.
+pub(super) fn verdict(
+    row: &str,
+    methods: &[MethodSummary],
+    orderings: &[Ordering],
+    unit: &str,
+) -> String {
     let held = orderings.iter().filter(|o| o.holds).count();
     let failed: Vec<_> = orderings.iter().filter(|o| !o.holds).map(|o| &o.text[..]).collect();
     let but = match failed.is_empty() {
@@ -82,7 +87,7 @@ pub(super) fn verdict(row: &str, methods: &[MethodSummary], orderings: &[Orderin
     let best = best.map_or(String::new(), |best| match best.difference {
         None => format!(" Best: {}, rSum {:.1}.", upper(&best.method), best.rsum),
         Some(difference) => format!(
-            " Best: {}, rSum {:.1}, {} against NNS (significant with {} of {} seeds).",
+            " Best: {}, rSum {:.1}, {} against NNS (significant with {} of {} {unit}).",
             upper(&best.method),
             best.rsum,
             format::signed(difference),
@@ -150,7 +155,7 @@ mod tests {
         let found = orderings(&methods);
         let seen: Vec<_> = found.iter().map(|o| (&o.text[..], o.holds, o.seeds)).collect();
         assert_eq!(seen, [("NNS < RGM", true, 1), ("RGM < CSLS", false, 1)]);
-        let text = verdict("Full", &methods, &found);
+        let text = verdict("Full", &methods, &found, "seeds");
         assert!(text.starts_with("Full: 1 of 2 orderings"), "{text}");
         assert!(text.contains("not: RGM < CSLS."), "{text}");
     }

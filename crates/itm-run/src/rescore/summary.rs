@@ -47,6 +47,8 @@ pub(super) struct RowSummary {
     pub(super) printed_on: String,
     pub(super) source: Origin,
     pub(super) seeds: usize,
+    /// Parts of the test split that are ranked separately; 1 if it is ranked as a whole.
+    pub(super) folds: usize,
     pub(super) methods: Vec<MethodSummary>,
     pub(super) orderings: Vec<Ordering>,
     /// The paper's Figure 3.
@@ -57,26 +59,37 @@ pub(super) struct RowSummary {
 }
 
 impl RowSummary {
-    /// From the reports of a row, one per seed; `printed` are the paper's numbers for its model.
-    pub(super) fn new(row: &str, printed: Inferences, reports: &[Report], source: Origin) -> Self {
+    /// From the reports of a row, one per seed and fold; `printed` are the paper's numbers for its model.
+    pub(super) fn new(
+        row: &str,
+        printed: Inferences,
+        (reports, folds): (&[Report], usize),
+        source: Origin,
+    ) -> Self {
         let names = reports.first().map_or(&[][..], |report| &report.rows);
         let methods: Vec<_> =
             names.iter().map(|r| MethodSummary::new(&r.method, &printed, reports)).collect();
         let orderings = orderings(&methods);
         Self {
-            verdict: verdict(row, &methods, &orderings),
+            verdict: verdict(row, &methods, &orderings, unit(folds)),
             printed_on: printed.dataset,
             printed: printed.model,
             counts: methods.iter().map(|m| CountsSummary::new(&m.method, reports)).collect(),
             curves: curves(reports),
             hubs: Direction::BOTH.iter().filter_map(|&d| HubsOfSide::new(d, reports)).collect(),
-            seeds: reports.len(),
+            seeds: reports.len() / folds,
+            folds,
             source,
             row: row.into(),
             methods,
             orderings,
         }
     }
+}
+
+/// What has a report of its own.
+pub(super) fn unit(folds: usize) -> &'static str {
+    if folds == 1 { "seeds" } else { "folds" }
 }
 
 /// N_10 of the images under an inference, means over the seeds; `null` where N_10 was not counted.

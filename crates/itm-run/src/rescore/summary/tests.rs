@@ -42,6 +42,11 @@ fn made_up(rows: &[(&str, f64, f64)]) -> Report {
 
 /// Two seeds. CSLS is significantly above NNS with the first seed, GM significantly below with both.
 fn two_seeds() -> RowSummary {
+    row_of_folds(1)
+}
+
+/// The two reports as those of so many folds.
+fn row_of_folds(folds: usize) -> RowSummary {
     let reports = vec![
         made_up(&[
             ("nns", 300.0, 1.0),
@@ -58,7 +63,7 @@ fn two_seeds() -> RowSummary {
     ];
     let origin = Origin { rsum: Some(301.0), cca: Some(310.0) };
     let printed = crate::tests::paper("hal").inferences(3, None, String::new).unwrap();
-    RowSummary::new("Full", printed, &reports, origin)
+    RowSummary::new("Full", printed, (&reports, folds), origin)
 }
 
 #[test]
@@ -100,20 +105,7 @@ fn curves_and_deserved_hubs_are_over_the_seeds() {
 
 #[test]
 fn the_page_begins_with_the_verdict_and_says_when_models_are_weak() {
-    let summary = Summary {
-        target: "toy".into(),
-        paper: "P".into(),
-        table: 3,
-        dataset: "Toy".into(),
-        substitution: None,
-        rows: vec![two_seeds()],
-        resamples: 10,
-        config_sha256: "c".repeat(64),
-        data_sha256: "d".repeat(64),
-        command: "cargo xtask reproduce toy".into(),
-        seconds: 1.0,
-    };
-    let page = markdown::render(&summary);
+    let page = page(two_seeds());
     let want = "Full: 3 of 3 orderings of the paper's Table 3 hold. Best: CSLS, rSum 306.0, +5.0 against NNS \
                 (significant with 1 of 2 seeds).\n";
     assert!(page.starts_with(want), "{page}");
@@ -131,4 +123,37 @@ fn the_page_begins_with_the_verdict_and_says_when_models_are_weak() {
         assert!(page.contains(part), "no {part:?} in\n{page}");
     }
     assert_eq!(page.lines().filter(|line| line.starts_with("|-")).count(), 6, "{page}");
+}
+
+/// One seed of two folds was "2 seeds".
+#[test]
+fn folds_are_no_seeds() {
+    let row = row_of_folds(2);
+    assert_eq!((row.seeds, row.folds), (1, 2));
+    let page = page(row);
+    for part in [
+        "(significant with 1 of 2 folds).",
+        "Mean over one seed and 2 folds. Above, below: folds with a significant difference",
+        "| CSLS      | 306.0 |   +5.0 | 1 of 2 | 0 of 2 |",
+    ] {
+        assert!(page.contains(part), "no {part:?} in\n{page}");
+    }
+    assert!(!page.contains("2 seeds"), "{page}");
+}
+
+/// `summary.md` of one row.
+fn page(row: RowSummary) -> String {
+    markdown::render(&Summary {
+        target: "toy".into(),
+        paper: "P".into(),
+        table: 3,
+        dataset: "Toy".into(),
+        substitution: None,
+        rows: vec![row],
+        resamples: 10,
+        config_sha256: "c".repeat(64),
+        data_sha256: "d".repeat(64),
+        command: "cargo xtask reproduce toy".into(),
+        seconds: 1.0,
+    })
 }
