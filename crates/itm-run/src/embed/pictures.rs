@@ -43,6 +43,9 @@ impl PictureList {
         let (all, unnamed) = if is_folder { found(path)? } else { (listed(path)?, vec![]) };
         let folder = if is_folder { path } else { path.parent().unwrap_or(Path::new("")) };
         let part = shard.map_or(0..all.len(), |shard| shard.part(all.len()));
+        let expected = format_args!("a part with a picture, of {}", all.len());
+        let got = shard.map_or(String::new(), |Shard { number, of }| format!("{number}/{of}"));
+        Error::unless(shard.is_none() || !part.is_empty(), "--shard", expected, got)?;
         let elsewhere = [&all[..part.start], &all[part.end..]].concat();
         let names = all[part].to_vec();
         let line = |name: &String| {
@@ -221,6 +224,8 @@ mod tests {
         );
         let (names, elsewhere, _) = of(dir.path(), Some(Shard { number: 2, of: 2 }));
         assert_eq!((names.len(), elsewhere), (2, vec!["a.JPG".to_owned()]));
+        let line = PictureList::open(dir.path(), Some(Shard { number: 1, of: 4 })).err().unwrap();
+        assert_eq!(line.to_string(), "--shard: expected a part with a picture, of 3, got 1/4");
         let list = dir.path().join("list.txt");
         fs::write(&list, "c.png\na.JPG\n").unwrap();
         let (names, _, hash) = of(&list, None);
