@@ -266,18 +266,27 @@ fn of_lines(
     let ids = ids.filter(|ids| ids.len() == images).unwrap_or_default();
     let named: HashMap<&str, usize> =
         ids.iter().enumerate().map(|(row, id)| (id.as_str(), row)).collect();
-    let all_named = lines.iter().all(|line| named.contains_key(line.trim()));
-    let row = |(at, line): (usize, &String)| {
-        let row = match all_named {
-            true => named.get(line.trim()).copied(),
-            false => line.trim().parse().ok().filter(|&row| row < images),
-        };
-        row.ok_or_else(|| {
-            let expected = format!("a row below {images}, or a name of the ids");
-            Error::invalid(format!("{place} line {}", at + 1), expected, excerpt(line))
-        })
+    let wrong = |at: usize, expected: String| {
+        let place = format!("{place} line {}", at + 1);
+        Err(Error::invalid(place, expected, excerpt(&lines[at])))
     };
-    lines.iter().enumerate().map(row).collect()
+    let by_name = |line: &String| named.get(line.trim()).copied();
+    let by_row = |line: &String| line.trim().parse().ok().filter(|&row: &usize| row < images);
+    let names: Option<Vec<usize>> = lines.iter().map(by_name).collect();
+    let rows: Option<Vec<usize>> = lines.iter().map(by_row).collect();
+    match (names, rows) {
+        // Numbers may be names, in another order than the rows.
+        (Some(names), Some(rows)) if names != rows => {
+            let at = names.iter().zip(&rows).position(|(a, b)| a != b).unwrap_or(0);
+            let expected = "a row or a name, not both";
+            wrong(at, format!("{expected}: row {} has another name", rows[at]))
+        }
+        (Some(of), _) | (None, Some(of)) => Ok(of),
+        (None, None) => {
+            let at = lines.iter().position(|line| by_row(line).is_none()).unwrap_or(0);
+            wrong(at, format!("a row below {images}, or a name of the ids"))
+        }
+    }
 }
 
 /// Pairs in which every image has as many captions as the rule needs. No caption is left out here.

@@ -291,6 +291,16 @@ fn a_file_may_say_whose_each_caption_is() {
         let line = load(folder.dir.path(), &all).unwrap_err().to_string();
         assert!(line.ends_with(want), "{line}");
     }
+    // Numbers as names: in the order of the rows they say the same.
+    folder.write("precomp/val_of.txt", "1\n0\n1\n1\n");
+    folder.write("precomp/val_ids.txt", "0\n1\n");
+    let val = load(folder.dir.path(), &all).unwrap().val;
+    assert_eq!(val.pairs.image_of_text(), [1, 0, 1, 1]);
+    folder.write("precomp/val_ids.txt", "1\n0\n");
+    let line = load(folder.dir.path(), &all).unwrap_err().to_string();
+    let want =
+        "val_of.txt line 1: expected a row or a name, not both: row 1 has another name, got \"1\"";
+    assert!(line.ends_with(want), "{line}");
 }
 
 /// One caption per image, three, and five of which every row is stored five times, exactly or up to rounding.
