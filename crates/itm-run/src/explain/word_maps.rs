@@ -65,6 +65,7 @@ pub(super) fn spread(source: &Source, split: Split, count: usize) -> Vec<usize> 
     let next = |t: usize| (0..texts).map(|k| (t + k) % texts).find(two).unwrap_or(t);
     let mut captions: Vec<_> =
         Queries::spread(source, split, count).captions.into_iter().map(next).collect();
+    captions.sort_unstable(); // the next caption of the last may be the first
     captions.dedup();
     captions
 }
@@ -212,6 +213,16 @@ mod tests {
         let mut source = tests::small_scenes([2, 1, 12]).1;
         source.truth = source.truth.filter(|_| truth);
         source
+    }
+
+    /// Captions 20 and 40 alone are true of two images; behind 50 the next one is 20 again.
+    #[test]
+    fn a_caption_is_spread_once() {
+        let mut source = source(true);
+        let mut texts: Vec<Vec<u32>> = (0..12).map(|i| (5 * i..5 * i + 5).collect()).collect();
+        texts[0].extend([20, 40]);
+        source.truth.as_mut().unwrap().test = Relevance::new(60, texts);
+        assert_eq!(spread(&source, Split::Test, 3), [20, 40]);
     }
 
     /// Image 5 is nearest to all captions. Without a truth it is shown beside all captions except its own; they get
