@@ -199,7 +199,7 @@ pub(crate) struct SeedResult {
     pub(crate) rsum: f64,
     /// rSum on the validation split of the checkpoint that validation chose.
     pub(crate) validation_rsum: Option<f64>,
-    /// The epoch of that checkpoint, counted from 1.
+    /// The epochs that were done at that checkpoint; 0 before the end of the first.
     pub(crate) best_epoch: Option<u32>,
 }
 
