@@ -123,7 +123,8 @@ pub(crate) struct How {
     /// Print every table of the report, not only the recalls.
     #[arg(long)]
     pub verbose: bool,
-    /// Resume an interrupted run: the run in `--out`, or the newest run of this target.
+    /// Resume an interrupted run: the run in `--out`, or the newest run of this target. The report is of the rows and seeds that this
+    /// command names, and replaces the one before; without `--rows` and with all seeds it is whole again.
     #[arg(long)]
     pub resume: bool,
     /// Say what the run would take, and train nothing.

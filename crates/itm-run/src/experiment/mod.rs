@@ -66,7 +66,7 @@ impl Experiment {
     }
 
     /// The folder of the reports: the run's folder for the target's own table, and a folder below it for another table or a
-    /// figure. So rows are trained only once, and no report replaces another.
+    /// figure. So rows are trained only once, and no report of a table replaces another's.
     pub(crate) fn folder(&self) -> PathBuf {
         let path = &self.run.dir().path;
         match self.shown == Exhibit::Table(self.target.target.table) {
