@@ -51,6 +51,7 @@ impl Out<'_> {
 
     /// Whether there is anything left to do. The identity of the work stands in `embed.json.part` until the manifest is written.
     pub(super) fn begun(&self, identity: &Value) -> Result<bool> {
+        self.check_parts()?;
         let (manifest, begun) = (self.path("embed", "json"), self.path("embed", "json.part"));
         let (path, whole) = if manifest.exists() { (&manifest, true) } else { (&begun, false) };
         let text = serde_json::to_string_pretty(identity).expect("a value");
@@ -80,6 +81,22 @@ impl Out<'_> {
         }
         write_bytes(&begun, text.as_bytes())?;
         Ok(true)
+    }
+
+    /// Refuses a folder with parts of another number of parts: the folder is read as one file, which would have rows twice.
+    fn check_parts(&self) -> Result<()> {
+        let Some(shard) = self.shard else { return Ok(()) };
+        let own = ["json", "json.part"].map(|end| self.path("embed", end));
+        for path in entries(&self.folder.join("embed"))?.iter().filter(|path| !own.contains(path)) {
+            // Another process may just have finished its part.
+            let Ok(other) = read_json::<Value>(path, "a manifest") else { continue };
+            let part = other["shard"].as_str().and_then(|part| part.split_once('/'));
+            let fits = part.is_none_or(|(_, of)| of == shard.of.to_string());
+            let expected = format_args!("one of {} parts, or another --out", shard.of);
+            let place = format_args!("{}: shard", path.display());
+            Error::unless(fits, place, expected, &other["shard"])?;
+        }
+        Ok(())
     }
 
     /// Writes the manifest with the hash of each file, and removes what a killed command would have needed.

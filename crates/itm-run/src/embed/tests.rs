@@ -256,6 +256,12 @@ fn shards_are_parts_of_the_whole() {
             assert_eq!(parts, whole);
         }
     }
+    // The folder is read as one file: a fourth of other parts would be there twice.
+    let other = EmbedArgs { shard: Some(Shard { number: 4, of: 4 }), ..world.args("out") };
+    let want =
+        "DIR/out/embed/00001.json: shard: expected one of 4 parts, or another --out, got \"1/3\"";
+    assert_eq!(world.line(&other), want);
+    assert!(!world.path("out/image/00004.npy").exists());
     let shard = Some(Shard { number: 2, of: 3 });
     embed(&EmbedArgs { shard, patches: false, ..world.args("plain") }).unwrap();
     let entries = fs::read_dir(world.path("plain")).unwrap().map(|e| e.unwrap().file_name());
