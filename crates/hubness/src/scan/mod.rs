@@ -345,6 +345,7 @@ mod tests {
         assert!((half.score - half.z).abs() < 1e-12, "spread 1 is more than capture");
         assert_eq!(scan.evidence(&[]).clusters, 0.0);
         scan.summary.median = 1.0; // z < 0, times 0
+        scan.clusters.sizes = vec![4];
         assert!(scan.evidence(&[]).score.is_sign_positive());
         // All queries of a cluster of one are half of the usual two.
         scan.clusters.sizes = vec![1, 3];
