@@ -102,7 +102,7 @@ impl Sinkhorn {
         let (columns, error) = loop {
             let columns = bank.shifted_item_sums(beta, f.clone())?;
             if single && made == 0 {
-                f = vec![-columns[0]; p]; // the first g, which is 0 here, as a constant of f
+                f = vec![-columns[0]; p]; // g is 0 for a single item, so f takes its constant
             }
             // After a step of g, the row error needs only the next f, and no extra pass.
             let next = f_of(&bank.query_sums(beta, g_of(&columns))?);

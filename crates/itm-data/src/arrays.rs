@@ -6,7 +6,7 @@ use std::ops::Deref;
 use bytemuck::Pod;
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors, TensorView};
 
-/// Arrays whose place in a file is sound.
+/// The named arrays of a file whose header was checked.
 ///
 /// ```
 /// use itm_data::arrays::{NamedArrays, array, to_bytes};

@@ -139,11 +139,15 @@ pub(crate) struct How {
     pub memory_limit: Option<u64>,
 }
 
+/// `--configs` for a command line that repeats a command; none for the default.
+pub(crate) fn own_configs(configs: &Path) -> Option<String> {
+    (configs != Path::new("configs")).then(|| quoted(configs.display()))
+}
+
 /// The command line that repeats a command, without the options that fit only one machine.
 pub(crate) fn repeated(target: &str, what: &What, how: &How, configs: &Path, seeds: u64) -> String {
-    let own_configs = configs != Path::new("configs");
     let options = [
-        ("configs", own_configs.then(|| quoted(configs.display()))),
+        ("configs", own_configs(configs)),
         ("table", what.table.clone()),
         ("figure", what.figure.map(|n| n.to_string())),
         ("rows", what.rows.as_ref().map(quoted)),

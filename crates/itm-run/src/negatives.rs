@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use itm_core::data::Split;
 use itm_core::{Error, Result};
-use itm_report::command::quoted;
 
+use crate::cli::own_configs;
 use crate::methods::{Negatives, TrainedModel, filler};
 use crate::run::Run;
 use crate::run_dir::new_path;
@@ -47,10 +47,8 @@ pub(crate) fn negatives(args: &Negatives, configs: &Path) -> Result<PathBuf> {
         read: &|text| reading.read(text),
         spell: &|text| reading.words(text),
     };
-    let program = match configs == Path::new("configs") {
-        true => "cargo xtask negatives".to_owned(),
-        false => format!("cargo xtask negatives --configs {}", quoted(configs.display())),
-    };
+    let configs = own_configs(configs).map_or(String::new(), |own| format!(" --configs {own}"));
+    let program = format!("cargo xtask negatives{configs}");
     args.by_model(&out, &program, &trained, &mut stdout())?;
     Ok(out)
 }

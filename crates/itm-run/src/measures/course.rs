@@ -141,7 +141,7 @@ fn seeds(report: &Report, among: Option<usize>) -> Table {
     let measured = || report.rows.iter().map(|r| &r.measured);
     let mut t = of_rows(report, "Seeds").noted(
         "Test rSum of the checkpoint with the best validation rSum; the test split chooses nothing. \
-         Best epochs: the epochs done at it, 0 before the end of the first. Rows without seeds show none.",
+         A best epoch counts the epochs that were done then; 0: the first was not over. Rows without seeds show none.",
     );
     for seed in &report.seeds {
         let of = measured().map(|m| Some(m.per_seed.iter().find(|s| s.seed == *seed)?.rsum));

@@ -1,6 +1,7 @@
 use std::fs;
 
 use clap::Parser;
+use itm_report::command::quoted;
 
 use super::*;
 use crate::cli::{Cli, Command};
